@@ -1,8 +1,8 @@
-"""The vocabulary of argument checks: one line an argument, the same words in all families.
+"""The vocabulary of argument checks: one line per argument, the same words in all families.
 
-A check raises `ValueError("NAME must EXPECTED, got GOT")` before anything is traced or compiled. A value that is traced
-cannot be looked at, so the same line then is a `jax.experimental.checkify.debug_check`: it does nothing, unless the
-program runs under `checkify`, as `sweep` does once for the whole task table before the first round.
+A check raises `ValueError("NAME must EXPECTED, got GOT")` before anything is traced or compiled. A traced value has no
+value yet. There the check becomes a `jax.experimental.checkify.debug_check`, which does nothing unless the program runs
+under `checkify`. `sweep` does this once for the whole task table, before the first round.
 
 The file is longer than others because it is a dictionary: its entries are read one by one, where they are used.
 """
@@ -26,17 +26,17 @@ from jax.experimental import checkify
 
 from jaxbandits.base import Array
 
-GENERATOR = "threefry2x32"  # of random numbers: the one whose draws depend on the key of their own lane alone
-SHOWN = 8  # numbers of an array that a message spells out
-_TRACED = contextvars.ContextVar("traced", default=True)  # whether checks of traced values leave a debug_check
+GENERATOR = "threefry2x32"  # random number generator whose draws depend on the key of their own lane alone
+SHOWN = 8  # largest number of array entries that a message spells out
+_TRACED = contextvars.ContextVar("traced", default=True)  # True if checks of traced values leave a debug_check
 
 
 @contextlib.contextmanager
 def without_traced() -> Iterator[None]:
-    """Traces a program without its `debug_check`s, where it has been checked already.
+    """Traces a program that has been checked already, without its `debug_check`s.
 
-    Each of them is numbered within the process, so the same program would have another text, and another name in a
-    store, in every process that traces it.
+    Each `debug_check` is numbered within the process. With them the same program would have another text, and another
+    name in a store, in every process that traces it.
     """
     token = _TRACED.set(False)
     try:
@@ -46,23 +46,23 @@ def without_traced() -> Iterator[None]:
 
 
 def is_concrete(*values: Any) -> bool:
-    """True if every value can be looked at now; a tracer's value is known only on the device."""
+    """True if every value is known now; a tracer's value is known only on the device."""
     return not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(values))
 
 
 def known(value: Any) -> Any:
-    """A value that can be looked at now as a NumPy array, a traced one as it is.
+    """Returns a concrete value as a NumPy array, and a traced one unchanged.
 
-    Under a trace even `jax.numpy` operations on constants are traced; what is to be checked there is taken out first.
+    Under a trace even `jax.numpy` operations on constants are traced, so checks work on NumPy arrays.
     """
     return np.asarray(value) if is_concrete(value) else value
 
 
 def constant(value: Any, dtype: Any) -> Array:
-    """An array of a value that is known, and stays known under a trace, where `jnp.asarray` would hide it.
+    """Returns a known value as an array that stays concrete under a trace, where `jnp.asarray` would trace it.
 
-    So an instance that is made inside of a program keeps what does not depend on traced values for whoever needs to
-    look at it: checks, supports, the tables of ratios. A traced value is converted.
+    An instance that is made inside a program thus keeps the arrays that do not depend on traced values. Checks,
+    supports and tables of ratios read them. A traced value is converted.
     """
     dtype = jax.dtypes.canonicalize_dtype(dtype)
     if not is_concrete(value):
@@ -72,7 +72,7 @@ def constant(value: Any, dtype: Any) -> Array:
 
 
 def require(holds: Any, name: str, expected: str, got: Any) -> None:
-    """Raises `ValueError("NAME must EXPECTED, got GOT")` unless `holds`, of any shape, is true throughout.
+    """Raises `ValueError("NAME must EXPECTED, got GOT")` unless all of `holds`, of any shape, is true.
 
     A traced `holds` becomes a `debug_check`, so a factory may be called inside `jit` and `vmap`.
     """
@@ -93,12 +93,12 @@ def require(holds: Any, name: str, expected: str, got: Any) -> None:
 def warn(text: str, *, stacklevel: int) -> None:
     """Warns as `warnings.warn` does, and drops the warning if stderr has been closed.
 
-    Python itself drops what cannot be written for any other reason: no stderr, a full disk, a pipe without a reader.
-    A filter that makes errors of warnings is obeyed.
+    Python itself drops a warning that cannot be written for another reason: no stderr, a full disk, a pipe without a
+    reader. A filter that turns warnings into errors still applies.
     """
     try:
         warnings.warn(text, stacklevel=stacklevel + 1)
-    except ValueError:  # of writing to a closed file; a UserWarning is none
+    except ValueError:  # raised by a closed file; a UserWarning that a filter raises is no ValueError
         if not getattr(sys.stderr, "closed", False):
             raise
 
@@ -113,50 +113,51 @@ def real(
     most: float | None = None,
     finite: bool = True,
 ) -> Any:
-    """A real number: a Python or NumPy number, or an array of shape (), which may be traced.
+    """Checks a real number: a Python or NumPy number, or an array of shape (), which may be traced.
 
     Args:
-        name: of the argument.
-        value: what came.
+        name: name of the argument.
+        value: the argument.
         above: it must be larger than this.
         least: it must be at least this.
         below: it must be smaller than this.
         most: it must be at most this.
-        finite: whether infinity is refused. NaN always is.
+        finite: True if infinity is refused. NaN is always refused.
 
     Returns:
-        The value as it came.
+        The value, unchanged.
 
     Raises:
-        ValueError: it is no number, or lies outside.
+        ValueError: the value is no number, or outside the bounds.
     """
-    expected = _range(above, least, below, most, "a number")
+    bounds = {"above": above, "least": least, "below": below, "most": most}
+    expected = _range("a number", **bounds)
     number = _scalar(name, value, expected, "iuf")
-    _require_entries(number, name, expected, finite, above, least, below, most)
+    _require_entries(number, name, expected, finite=finite, **bounds)
     return value
 
 
 def probability(name: str, value: Any) -> Any:
-    """A number in the open interval (0, 1), as `real`."""
+    """Checks a number in the open interval (0, 1), as `real` does."""
     return real(name, value, above=0, below=1)
 
 
 def positive(name: str, value: Any, *, finite: bool = True) -> Any:
-    """A number larger than 0, as `real`."""
+    """Checks a number larger than 0, as `real` does."""
     return real(name, value, above=0, finite=finite)
 
 
 def not_negative(name: str, value: Any, *, finite: bool = True) -> Any:
-    """A number of at least 0, as `real`."""
+    """Checks a number of at least 0, as `real` does."""
     return real(name, value, least=0, finite=finite)
 
 
 def whole(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
-    """A whole number that shapes the program: a Python or NumPy integer, never traced, and no bool.
+    """Checks a whole number that shapes the program: a Python or NumPy integer, never traced, and no bool.
 
     Args:
-        name: of the argument.
-        value: what came.
+        name: name of the argument.
+        value: the argument.
         least: it must be at least this.
         most: it must be at most this.
 
@@ -164,10 +165,11 @@ def whole(name: str, value: Any, *, least: int | None = None, most: int | None =
         The value as a Python int.
 
     Raises:
-        ValueError: it is no integer, or lies outside.
+        ValueError: the value is no integer, or outside the bounds.
     """
-    expected = _range(None, least, None, most, "an integer")
-    if isinstance(value, jax.core.Tracer):  # an array is refused too, but this is where a user of a table comes to
+    expected = _range("an integer", least=least, most=most)
+    # An array is refused as well, but a column of a task table arrives here as a tracer.
+    if isinstance(value, jax.core.Tracer):
         advice = "it shapes the program, so make a sweep for each value, and jaxbandits.concatenate them"
         raise ValueError(f"{name} must {expected}, got {show(value)}: {advice}")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
@@ -177,25 +179,25 @@ def whole(name: str, value: Any, *, least: int | None = None, most: int | None =
 
 
 def integer(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> Any:
-    """A whole number that may be traced: an integer, or an array of integers of shape ().
+    """Checks a whole number that may be traced: an integer, or an array of integers of shape ().
 
-    Arguments, result and errors are those of `whole`, except that the value is returned as it came.
+    Arguments and errors are as for `whole`; the value is returned unchanged.
     """
-    expected = _range(None, least, None, most, "an integer")
+    expected = _range("an integer", least=least, most=most)
     number = _scalar(name, value, expected, "iu")
-    _require_entries(number, name, expected, False, None, least, None, most)
+    _require_entries(number, name, expected, finite=False, least=least, most=most)
     return value
 
 
 def flag(name: str, value: Any) -> bool:
-    """True or False, as Python or NumPy has it."""
+    """Checks a Python or NumPy bool."""
     if not isinstance(value, (bool, np.bool_)):
         raise ValueError(f"{name} must be True or False, got {show(value)}")
     return bool(value)
 
 
 def one_of(name: str, value: Any, choices: Any) -> Any:
-    """One of a few words, given as a `Literal` type or as a sequence of them."""
+    """Checks one of a few words, given as a `Literal` type or as a sequence."""
     words = get_args(choices) or tuple(choices)
     if not isinstance(value, type(words[0])) or value not in words:
         raise ValueError(f"{name} must be one of {', '.join(map(repr, words))}, got {show(value)}")
@@ -203,17 +205,17 @@ def one_of(name: str, value: Any, choices: Any) -> Any:
 
 
 def path(name: str, value: Any) -> Path:
-    """The path of a file or folder: a string or a `pathlib.Path`, in which `~` stands for a home folder.
+    """Checks the path of a file or folder: a string or a `pathlib.Path`, in which `~` stands for a home folder.
 
     Args:
-        name: of the argument.
-        value: what came. A path that is empty, holds a NUL, or is the address of a remote store is refused.
+        name: name of the argument.
+        value: the argument. A path that is empty, holds a NUL, or is the address of a remote store is refused.
 
     Returns:
         The path, with `~` expanded.
 
     Raises:
-        ValueError: it is no path, or one that no file can have.
+        ValueError: the value is no path, or no file can have this path.
     """
     text = os.fspath(value) if isinstance(value, (str, os.PathLike)) else None
     if not isinstance(text, str):
@@ -234,14 +236,14 @@ def path(name: str, value: Any) -> Path:
 
 
 def function(name: str, value: Any, of: str = "") -> Any:
-    """Something that can be called; `of` says with what, for the message."""
+    """Checks a callable; `of` names its arguments in the message."""
     if not callable(value):
         raise ValueError(f"{name} must be a function{of and f' of {of}'}, got {show(value)}")
     return value
 
 
 def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
-    """An object of one of these classes."""
+    """Checks an object of one of these classes."""
     if not isinstance(value, kinds):
         names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
         raise ValueError(f"{name} must be of type {names}, got {show(value)}")
@@ -249,10 +251,10 @@ def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
 
 
 def key(name: str, value: Any) -> Any:
-    """A JAX key, which may be traced: a typed one of shape (), or a raw one, two unsigned 32-bit integers.
+    """Checks a JAX key, which may be traced: a typed one of shape (), or a raw one, two unsigned 32-bit integers.
 
-    It must be of `threefry2x32`. Other generators, such as `rbg`, draw from the first lane's key under `jax.vmap`, so
-    that a run would depend on its neighbours.
+    Its generator must be `threefry2x32`. Other generators, such as `rbg`, draw from the first lane's key under
+    `jax.vmap`, so a run would depend on its neighbours.
     """
     dtype = value.dtype if isinstance(value, jax.Array) else None
     is_typed = dtype is not None and jnp.issubdtype(dtype, jax.dtypes.prng_key)
@@ -284,27 +286,27 @@ def array(
     most: float | None = None,
     nan: bool = False,
 ) -> Array:
-    """An array of a given shape, from an array or from nested lists.
+    """Checks an array of a given shape, from an array or from nested lists.
 
     Args:
-        name: of the argument.
-        value: what came.
-        shape: an int is the size of an axis; a letter names an axis of any size of at least 1, the same size wherever
-            it stands again; "..." as the first entry stands for any leading axes.
-        kind: "float": real numbers, of which integers become JAX's default float type; "int"; "bool".
-        dtype: of the result, where it is not to be that of the value.
-        finite: whether infinite entries are refused. NaN always is.
+        name: name of the argument.
+        value: the argument.
+        shape: an int is the size of an axis. A letter names an axis of any size of at least 1; the same letter has the
+            same size everywhere. "..." as the first entry stands for any leading axes.
+        kind: "float" for real numbers (integers become JAX's default float type), "int" or "bool".
+        dtype: dtype of the result. If None, a float array keeps its own.
+        finite: True if infinite entries are refused. NaN is always refused.
         above: every entry must be larger than this.
         least: every entry must be at least this.
         below: every entry must be smaller than this.
         most: every entry must be at most this.
-        nan: whether any entry will do, also NaN.
+        nan: True if any entry is accepted, including NaN.
 
     Returns:
-        The value as a JAX array, so that a float array keeps its dtype.
+        The value as a JAX array.
 
     Raises:
-        ValueError: it is ragged, of another shape or kind, or an entry lies outside.
+        ValueError: the array is ragged, has another shape or kind, or an entry is outside the bounds.
     """
     words = {"float": "real numbers", "int": "integers", "bool": "booleans"}[kind]
     drawn = ", ".join(str(axis) for axis in shape) + ("," if len(shape) == 1 else "")
@@ -315,37 +317,38 @@ def array(
     if _kind(value) not in allowed or not _fits(np.shape(value), shape):
         raise ValueError(f"{name} must {expected}, got {show(value)}")
     if kind != "bool" and not nan:
-        expected = _range(above, least, below, most, "numbers")
-        _require_entries(known(value), name, expected, finite and kind == "float", above, least, below, most)
+        bounds = {"above": above, "least": least, "below": below, "most": most}
+        expected = _range("numbers", **bounds)
+        _require_entries(known(value), name, expected, finite=finite and kind == "float", **bounds)
     if dtype is None and kind == "float" and _kind(value) != "f":
         dtype = jnp.result_type(float)
     if is_concrete(value) and not isinstance(value, jax.Array):
-        # With its dtype named the conversion is no program to compile.
+        # If the dtype is named, the conversion compiles no program.
         dtype = jax.dtypes.canonicalize_dtype(value.dtype if dtype is None else dtype)
         value = np.asarray(value, dtype)
     return jnp.asarray(value, dtype)
 
 
 def numbers(name: str, value: Any, shape: tuple[int, ...], dtype: Any, **bounds: Any) -> Array:
-    """Measured numbers as an array of a shape and dtype: Python numbers, lists, booleans (as 0 and 1) and arrays.
+    """Converts measured numbers to an array: Python numbers, lists, booleans (as 0 and 1) and arrays.
 
-    They are finite. Other arguments: see `array`.
+    The numbers must be finite. Other arguments: see `array`.
     """
     expected = f"be an array of real numbers of shape {shape}" if shape else "be a real number"
     is_struct = value is None or isinstance(value, (str, bytes, dict, set)) or hasattr(value, "_fields")
     try:
-        found = None if is_struct else np.asarray(value) if is_concrete(value) else jnp.asarray(value)
-    except (TypeError, ValueError):  # ragged, a key, or made of something else
-        found = None
-    if found is None or _kind(found) not in "biuf" or np.shape(found) != shape:
+        measured = None if is_struct else np.asarray(value) if is_concrete(value) else jnp.asarray(value)
+    except (TypeError, ValueError):  # ragged, a key, or no numbers
+        measured = None
+    if measured is None or _kind(measured) not in "biuf" or np.shape(measured) != shape:
         raise ValueError(f"{name} must {expected}, got {show(value)}")
-    return array(
-        name, found.astype(jnp.result_type(float)) if _kind(found) == "b" else found, shape, dtype=dtype, **bounds
-    )
+    if _kind(measured) == "b":
+        measured = measured.astype(jnp.result_type(float))
+    return array(name, measured, shape, dtype=dtype, **bounds)
 
 
 def float_dtype(name: str, value: Any) -> Any:
-    """A floating dtype, or None for JAX's own default."""
+    """Checks a floating dtype; None stands for JAX's own default."""
     try:
         dtype = jnp.dtype(jnp.result_type(float) if value is None else value)
     except TypeError:
@@ -356,9 +359,9 @@ def float_dtype(name: str, value: Any) -> Any:
 
 
 def domain(action: Any, accepts: Callable[[Any], Any], expected: str) -> None:
-    """Raises `ValueError` unless an environment accepts an action, where that is known.
+    """Raises `ValueError` unless an environment accepts an action whose value is known.
 
-    In a program nothing is checked, so that no round pays for it; `jaxbandits.testing.check` looks at every round.
+    In a program nothing is checked, so that no round pays for it; `jaxbandits.testing.check` checks every round.
     """
     if is_concrete(action):
         require(accepts(action), "action", expected, action)
@@ -372,7 +375,7 @@ def one_size(**sizes: tuple[int, Any]) -> None:
 
 
 def show(value: Any) -> str:
-    """A value as a message has it: short, and of an array no more than its shape and type if it is large."""
+    """Returns a short text of a value for a message; a large array is shown by its shape and dtype."""
     if isinstance(value, jax.core.Tracer):
         return f"a traced value of shape {np.shape(value)} and dtype {value.dtype}"
     if not is_concrete(value):
@@ -389,7 +392,7 @@ def show(value: Any) -> str:
 
 
 def _scalar(name: str, value: Any, expected: str, kinds: str) -> Any:
-    """The value as `known`; raises `ValueError` unless it is a number of a dtype of these kinds."""
+    """Returns the value as `known` does; raises `ValueError` unless it is a number of a dtype of these kinds."""
     is_number = isinstance(value, (int, float, np.generic, np.ndarray, jax.Array))
     if not is_number or np.shape(value) != () or _kind(value) not in kinds:
         raise ValueError(f"{name} must {expected}, got {show(value)}")
@@ -397,32 +400,32 @@ def _scalar(name: str, value: Any, expected: str, kinds: str) -> Any:
 
 
 def _kind(value: Any) -> str:
-    """Of the dtype: "b", "i", "u", "f", or another letter for what is no number."""
+    """Returns the kind of a dtype: "b", "i", "u", "f", or another letter if it is no number."""
     dtype = value.dtype if hasattr(value, "dtype") else np.asarray(value).dtype
-    if jnp.issubdtype(dtype, jnp.floating):  # bfloat16, too
+    if jnp.issubdtype(dtype, jnp.floating):  # bfloat16 too, whose NumPy kind is "V"
         return "f"
     return getattr(dtype, "kind", "O")
 
 
 def _from_lists(name: str, value: Any, expected: str) -> Any:
-    """Nested lists as an array. Their leaves may be arrays, traced ones as well."""
+    """Converts nested lists to an array. Their leaves may be arrays, also traced ones."""
     refused = ValueError(f"{name} must {expected}, got {show(value)}")
     if value is None or isinstance(value, (str, bytes, dict, set)) or hasattr(value, "_fields"):
         raise refused
     try:
         return np.asarray(value) if is_concrete(value) else jnp.asarray(value)
-    except (TypeError, ValueError) as error:  # ragged, or made of something else
+    except (TypeError, ValueError) as error:  # ragged, or no numbers
         raise refused from error
 
 
-def _fits(shape: tuple[int, ...], wanted: Sequence[int | str | None]) -> bool:
-    if wanted and wanted[0] == "...":
-        wanted = wanted[1:]
-        shape = shape[max(0, len(shape) - len(wanted)) :]
-    if len(shape) != len(wanted):
+def _fits(shape: tuple[int, ...], axes: Sequence[int | str | None]) -> bool:
+    if axes and axes[0] == "...":
+        axes = axes[1:]
+        shape = shape[max(0, len(shape) - len(axes)) :]
+    if len(shape) != len(axes):
         return False
     sizes: dict[str, int] = {}
-    for size, axis in zip(shape, wanted, strict=True):
+    for size, axis in zip(shape, axes, strict=True):
         if size != (axis if isinstance(axis, int) else sizes.setdefault(str(axis), size)):
             return False
         if not isinstance(axis, int) and size < 1:
@@ -434,13 +437,14 @@ def _require_entries(
     values: Any,
     name: str,
     expected: str,
+    *,
     finite: bool,
-    above: float | None,
-    least: float | None,
-    below: float | None,
-    most: float | None,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
 ) -> None:
-    """Raises `ValueError` unless all values lie where they are to."""
+    """Raises `ValueError` unless all values lie within the bounds."""
     holds = values == values
     for bound, within in ((above, operator.gt), (least, operator.ge), (below, operator.lt), (most, operator.le)):
         if bound is not None:
@@ -454,14 +458,21 @@ def _require_entries(
 
 
 def _worst(values: Any, holds: Any) -> Any:
-    """The first entry at fault, of an array that is too large to be shown."""
+    """Returns the values, or their first invalid entry if the array is too large to be shown."""
     if is_concrete(values, holds) and np.size(values) > SHOWN:
         return np.asarray(values).ravel()[np.argmin(np.asarray(holds).ravel())]
     return values
 
 
-def _range(above: float | None, least: float | None, below: float | None, most: float | None, noun: str) -> str:
-    """What is expected, in words."""
+def _range(
+    noun: str,
+    *,
+    above: float | None = None,
+    least: float | None = None,
+    below: float | None = None,
+    most: float | None = None,
+) -> str:
+    """Returns the words for what is expected."""
     lower = above if above is not None else least
     upper = below if below is not None else most
     be = f"be {noun}" if noun == "an integer" else "be"

@@ -1,7 +1,7 @@
-"""Writes the reference, from the docstrings: `python -m jaxbandits.reference FOLDER`; it needs pdoc.
+"""Writes the reference from the docstrings: `python -m jaxbandits.reference FOLDER`. It needs pdoc.
 
-`pdoc jaxbandits` shows the same pages, except that it knows nothing of the fields of structs: what they hold is said in
-the comments beside them, which are read here.
+`pdoc jaxbandits` shows the same pages without the fields of structs. Comments beside the fields describe them; this
+module adds them as docstrings.
 """
 
 import argparse
@@ -15,11 +15,11 @@ from pathlib import Path
 
 import jaxbandits
 
-BEGIN = re.compile(r"    (?P<name>\w+): ")  # of a line that declares a field
+BEGIN = re.compile(r"    (?P<name>\w+): ")  # start of a line that declares a field
 
 
 def structs() -> Iterator[type]:
-    """All named tuples of the package, each once."""
+    """Yields all named tuples of the package, each once."""
     for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits."):
         for _, kind in inspect.getmembers(importlib.import_module(module.name), inspect.isclass):
             if kind.__module__ == module.name and hasattr(kind, "_fields"):
@@ -27,22 +27,22 @@ def structs() -> Iterator[type]:
 
 
 def meanings(kind: type) -> dict[str, str]:
-    """What the comments say of the fields of a named tuple: behind the field, or above it."""
-    found, above = {}, []
+    """Returns the comment of each field of a named tuple: behind the field, or above it."""
+    comments, above = {}, []
     for line in inspect.getsource(kind).splitlines():
         _, _, comment = line.partition("  # pyright")[0].partition("  # ")
         if line.strip().startswith("#"):
             above.append(line.strip("# "))
         elif (match := BEGIN.match(line)) and match["name"] in kind._fields:  # type: ignore[attr-defined]
-            found[match["name"]] = re.sub(r" {2,}", ": ", comment.strip()) or " ".join(above)
+            comments[match["name"]] = re.sub(r" {2,}", ": ", comment.strip()) or " ".join(above)
             above = []
         else:
             above = []
-    return found
+    return comments
 
 
 def document_fields() -> None:
-    """Gives every field of every struct a docstring, in place of "Alias for field number 0"."""
+    """Gives every field of every struct a docstring instead of "Alias for field number 0"."""
     for kind in structs():
         for name, meaning in meanings(kind).items():
             getattr(kind, name).__doc__ = meaning
@@ -51,17 +51,17 @@ def document_fields() -> None:
 def main(arguments: list[str]) -> int:
     """Writes the pages."""
     parser = argparse.ArgumentParser(prog="python -m jaxbandits.reference", description=__doc__)
-    parser.add_argument("folder", type=Path, help="to write to")
+    parser.add_argument("folder", type=Path, help="output folder")
     folder = parser.parse_args(arguments).folder
     try:
         import pdoc
         import pdoc.render
     except ModuleNotFoundError:
-        print("the reference is written by pdoc: pip install pdoc", file=sys.stderr)
+        print("The reference needs pdoc: pip install pdoc", file=sys.stderr)
         return 1
     document_fields()
     pdoc.render.configure(docformat="google", math=True)
-    # By its folder: the bare name is ambiguous, and pdoc warns, where the package is installed beside a checkout.
+    # The bare name is ambiguous if the package is installed beside a checkout, and pdoc warns.
     pdoc.pdoc(Path(__file__).parent, output_directory=folder)
     print(f"written: {folder / 'index.html'}")
     return 0

@@ -1,12 +1,12 @@
-"""Numbered pulls: what lets two algorithms see the same rewards.
+"""Common random numbers: numbered pulls give two algorithms the same rewards.
 
-With a stream, the n-th pull of an arm gives a reward that is a function of (stream, arm, n) and of nothing else: common
-random numbers, which cancel from the difference of two algorithms. An environment has no memory, so the action must say
-which pulls of its arm it makes: `numbered(algorithm)` adds that, and `environment(instance, stream=key)` reads it.
+With a stream, the reward of the n-th pull of an arm is a function of (stream, arm, n) alone. These common random
+numbers cancel from the difference of two algorithms. An environment has no memory, so the action must say which pulls
+of its arm it makes. `numbered(algorithm)` adds these numbers, and `environment(instance, stream=key)` reads them.
 
-In a sweep, `build(task, key)` gets the run's own key, which depends on the root key, the row and the seed alone. It is
-the stream to share: sweeps of several algorithms under one root key then see the same rewards, run for run, and
-`jaxbandits.compare(a, b, paired=True)` makes use of it. Where `key` draws the instance too, fold the stream from it.
+In a sweep, `build(task, key)` gets the run's own key, which depends on the root key, the row and the seed alone. Use it
+as the stream: sweeps of several algorithms under one root key then have the same rewards, run by run, and
+`jaxbandits.compare(a, b, paired=True)` makes use of it. If `key` draws the instance too, fold the stream from it.
 """
 
 from typing import Any, NamedTuple
@@ -19,31 +19,31 @@ from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 
 
 class Numbered(NamedTuple):
-    """An action, and where in its arms' sequences of rewards it begins."""
+    """An action, and the position in its arms' reward sequences where it begins."""
 
-    action: PyTree  # of the algorithm
-    before: PyTree  # int, how often each arm of the action was pulled before; shaped as the family's actions are
+    action: PyTree  # the algorithm's own action
+    before: PyTree  # int, earlier pulls of each arm in the action; shaped as the family's actions are
 
 
 def numbered(algorithm: Algorithm) -> Algorithm:
-    """The same algorithm with actions that say how often their arms were pulled before, for a shared stream.
+    """Returns the algorithm with actions that carry the earlier pulls of their arms, for a shared stream.
 
-    Its states, decisions and answers are those of the algorithm.
+    States, decisions and answers stay the same.
 
     Args:
-        algorithm: one with `before`: any of this package, but those whose actions cannot be answered from a stream
-            (`linear.xy_static_exact`), or one of your own.
+        algorithm: one with `before`: any of this package, or one of your own. The exception is
+            `linear.xy_static_exact`, whose actions cannot be answered from a stream.
 
     Returns:
-        Algorithm with actions `Numbered`, for environments with `stream=`. What a `record` is shown is the numbered
-        decision, whose action is `decision.action.action`.
+        Algorithm with actions `Numbered`, for environments with `stream=`. A `record` gets the numbered decision, whose
+        own action is `decision.action.action`.
 
     Raises:
-        ValueError: it is no Algorithm, is numbered already, or does not say what came before.
+        ValueError: `algorithm` is no Algorithm, is numbered already, or lacks `before`.
 
     Example:
-        LinGapE's two rules on the same rewards. How many times smaller is the standard error of their difference than
-        it would be from independent runs?
+        LinGapE's two rules on the same rewards. The result says how much smaller the standard error of their difference
+        is than with independent runs.
 
         >>> import jaxbandits
         >>> from jaxbandits import linear
@@ -59,8 +59,9 @@ def numbered(algorithm: Algorithm) -> Algorithm:
         [40] [ True]
 
         At full size (`soare(5, 0.1)`, delta 0.05, 1000 seeds) the greedy rule needs 71 +- 7 pulls of 7300 more than
-        the other: 12 times less than the error of independent runs, 83, which would have hidden it. The stopping times'
-        correlation is 0.993, where one root key without a stream gives 0.34. A round takes four times as long.
+        the other. Independent runs have a standard error of 83, 12 times larger, which would have hidden this. The
+        correlation of the stopping times is 0.993; one root key without a stream gives 0.34. A round takes four times
+        as long.
     """
     checks.instance("algorithm", algorithm, Algorithm)
     before = algorithm.before
@@ -85,22 +86,22 @@ def numbered(algorithm: Algorithm) -> Algorithm:
 
 
 def plain(action: Any) -> Any:
-    """The algorithm's own action, also of a `Numbered` one: for what watches a run."""
+    """Returns the algorithm's own action, also from a `Numbered` one, for functions that watch a run."""
     return action.action if isinstance(action, Numbered) else action
 
 
 def opened(action: Any) -> Numbered:
-    """The action; raises `ValueError` unless it is `Numbered`."""
+    """Returns the action; raises `ValueError` unless it is `Numbered`."""
     if not isinstance(action, Numbered):
         raise ValueError(
-            "action must be Numbered where rewards come from a stream, that of jaxbandits.numbered(algorithm), got "
-            f"{type(action).__name__}"
+            "action must be Numbered where rewards come from a stream, got "
+            f"{type(action).__name__}. Use jaxbandits.numbered(algorithm)"
         )
     return action
 
 
 def key_of(stream: Key, *numbers: Array) -> Key:
-    """The key of an arm, or of one of its samples: folded from each number in turn."""
+    """Returns the key of an arm, or of one of its samples, by folding in each number in turn."""
     for number in numbers:
         stream = jax.random.fold_in(stream, number)
     return stream

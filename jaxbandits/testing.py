@@ -1,10 +1,11 @@
-"""The promises of the contract, for anybody's algorithm.
+"""Tests of an algorithm against the contract.
 
-`check` drives an algorithm through some rounds and holds every promise of `jaxbandits.base` against what it does. All
-algorithms of this library pass it; one of your own that does runs in sweeps, under `jit` and `vmap`, as they do.
+`check` drives an algorithm through some rounds and tests every promise of `jaxbandits.base`. All algorithms of this
+library pass. An algorithm of your own that passes runs in sweeps, under `jit` and `vmap`, as they do.
 
-`replay` lets an algorithm hear the observations of a tape (`jaxbandits.trace`, or a paper's own code), and
-`first_difference` says in which round, and in which field, two tapes part; `round_keys` are for its random numbers.
+`replay` feeds the observations of a tape (from `jaxbandits.trace`, or from a paper's own code) to an algorithm.
+`first_difference` returns the round and the field in which two tapes first differ. `round_keys` gives another program
+the same random numbers.
 """
 
 import functools
@@ -24,80 +25,78 @@ from jaxbandits.engine.run.tapes import Difference, Tape, first_difference, repl
 
 __all__ = ["Difference", "Tape", "check", "first_difference", "replay", "round_keys"]
 
-LANES = 3  # of the batch that is compared with single runs
-NEVER = np.iinfo(np.int32).max  # round of a violation that has not been seen
-ROUNDING = {"float64": 1e-8, "float32": 1e-2}  # of a cache against its rebuild, relative to its largest entry
+LANES = 3  # lanes of the batch that is compared with single runs
+NEVER = np.iinfo(np.int32).max  # round number of a violation that has not happened
+ROUNDING = {"float64": 1e-8, "float32": 1e-2}  # tolerance of a cache against its rebuild, relative to its largest entry
 
 
 class Violations(NamedTuple):
-    """The first round in which each promise was broken, `NEVER` where it held; int32, or one entry a leaf."""
+    """First round in which each promise was broken, `NEVER` where it held; int32, one entry per leaf or ()."""
 
-    started: Array  # (leaves of the state,)  `init` made it with a NaN or an infinity
-    planned: Array  # (leaves,)               `plan` did
-    observed: Array  # (leaves,)              `observe` did
-    renewed: Array  # (leaves,)               `refresh` did
+    started: Array  # (leaves of the state,)  `init` made a NaN or an infinity
+    planned: Array  # (leaves,)               `plan` made a NaN or an infinity
+    observed: Array  # (leaves,)              `observe` made a NaN or an infinity
+    renewed: Array  # (leaves,)               `refresh` made a NaN or an infinity
     idle: Array  # (leaves,)                  an idle action changed it
     refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
-    spared: Array  # (leaves,)                planning changed it though it was not due, and was to spare it
+    spared: Array  # (leaves,)                planning changed it though no plan was due, against `spares`
     heard: Array  # ()                        the environment answered with a NaN or an infinity
-    asked: Array  # ()                        the action asks for what the environment does not have
-    answered: Array  # ()                     the answer holds a NaN
-    named: Array  # ()                        the answer names what does not exist
+    asked: Array  # ()                        the action does not exist in the environment
+    answered: Array  # ()                     the answer holds a NaN or an infinity
+    named: Array  # ()                        the answer does not exist in the environment
     stop_by_key: Array  # ()                  two keys gave two stops
-    stop_unplanned: Array  # ()               it stops, and yet a plan is due
-    stale_again: Array  # ()                  it was planned, and a plan is due all the same
+    stop_unplanned: Array  # ()               it stops although a plan is due
+    stale_again: Array  # ()                  a plan is due just after planning
     planned_pulls: Array  # ()                planning changed the number of pulls
     pulls_fell: Array  # ()                   a round lowered the number of pulls
 
 
 class Walked(NamedTuple):
-    """A run that was looked at."""
+    """A run with the violations that it showed."""
 
     violations: Violations
-    pulls: Array  # that it spent
-    stops: Array  # bool ()   its last state does
+    pulls: Array  # pulls spent
+    stops: Array  # bool ()   the last state stops
     shown: tuple[PyTree, PyTree]  # action and answer of the first round in which one of them was at fault
-    end: PyTree  # its last state, keys as their data
+    end: PyTree  # last state, with keys as their data
 
 
 def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: int = 200) -> None:
-    """Holds an algorithm to the promises of the contract.
+    """Tests whether an algorithm keeps the promises of the contract.
 
     - The first field of a state is `pulls`, an integer (); `stop` is a boolean ().
     - Every part keeps the structure, shapes and types of a state, also whether a type is weak, so that each part is
-      compiled once; an action has those of `idle`, and the environment takes both.
+      compiled once. An action has the structure, shapes and types of `idle`, and the environment takes both.
     - Observing `idle` changes no bit and spends no pull.
     - `stop` is a function of the state: it does not depend on the key. A state that stops is not stale.
-    - `refresh` changes nothing but rounding. Planning spends no pull, and a state just planned is not stale; with
-      `spares` it changes no bit of a state that is not stale.
+    - `refresh` changes the state by no more than rounding. Planning spends no pull, and a state just planned is not
+      stale. With `spares`, planning changes no bit of a state that is not stale.
     - Pulls are counted: they never fall, and some are spent.
     - The state stays finite. Equal keys give equal runs.
-    - An action asks for what exists, and an answer names what exists, where the environment can tell (all of this
-      library can). An answer holds no NaN.
-    - A batch under `jax.vmap`, whose lanes wait for each other's plans, gives the runs of a loop. This is looked at in
-      64 bit: in 32 bit the last bits of a sum, and with them now and then a stopping time, depend on a batch's width.
+    - Actions and answers exist, if the environment can tell (every one of this library can). An answer holds no NaN.
+    - A batch under `jax.vmap`, whose lanes wait for each other's plans, gives the runs of a loop. This is tested in
+      64 bit. In 32 bit the last bits of a sum, and sometimes a stopping time with them, depend on a batch's width.
 
     Args:
-        algorithm: what is to be checked.
-        environment: what answers it.
-        key: of the runs.
-        rounds: that are looked at; a run that stops earlier is looked at until it stops. Choose enough for the run to
-            stop and to plan. A run that does not stop in them is a warning.
+        algorithm: the algorithm to be tested.
+        environment: the environment that answers it.
+        key: key of the runs.
+        rounds: number of rounds, or fewer if the run stops earlier. Choose enough for the run to stop and to plan. If
+            the run does not stop within them, `check` warns.
 
     Raises:
-        AssertionError: a promise is broken; one sentence says by which part, and where it can, in which round and
-            field.
-        ValueError: `rounds` is not a positive integer, or `key` no key of threefry2x32.
+        AssertionError: a promise is broken. One sentence names the part and, if possible, the round and the field.
+        ValueError: `rounds` is not a positive integer, or `key` is no key of threefry2x32.
 
-    Cost: three programs are compiled, one in 32 bit; every round looks at the whole state.
+    Cost: three programs are compiled, one in 32 bit; every round reads the whole state.
 
     Example:
         >>> from jaxbandits import linear, testing
         >>> instance = linear.canonical(0.5)
         >>> algorithm, environment = linear.lingape(instance.arms, delta=0.1), linear.environment(instance)
         >>> testing.check(algorithm, environment, key=jax.random.key(0), rounds=5000)
-        >>> forgetful = algorithm._replace(observe=lambda state, action, reward: state._replace(pulls=state.pulls + 1))
-        >>> testing.check(forgetful, environment, key=jax.random.key(0))
+        >>> broken = algorithm._replace(observe=lambda state, action, reward: state._replace(pulls=state.pulls + 1))
+        >>> testing.check(broken, environment, key=jax.random.key(0))
         Traceback (most recent call last):
         AssertionError: observe(state, idle, ..) changed pulls in round 0: an idle action must change nothing
     """
@@ -121,7 +120,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
 
 
 def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> None:
-    """What can be seen without computing anything."""
+    """Checks structures, shapes and types, without computing anything."""
     try:
         require_pair(algorithm)
         require_fit(algorithm, environment)
@@ -161,7 +160,7 @@ def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> N
 
 
 def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int) -> Callable[[], Walked]:
-    """One run, looked at before every round."""
+    """Returns a compiled run that tests every promise in every round."""
     keys = streams(key)
     judges = environment.admits is not None and _can_judge(algorithm, environment, key)
 
@@ -219,7 +218,7 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         violations = Violations(*[of_leaves] * 7, *[never] * (len(Violations._fields) - 7))
         first = algorithm.decide(keys.decide, state)
         start = state, violations, _raw_leaves((first.action, first.answer))
-        # A loop of a length that is known, so that a broken stopping rule cannot make it endless.
+        # The loop has a fixed length, so that a broken stopping rule cannot make it endless.
         end, violations, shown = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, start)
         stops = algorithm.decide(keys.decide, end).stop
         return Walked(violations, end.pulls - state.pulls, stops, shown, _raw_leaves(end))
@@ -235,14 +234,17 @@ def _can_judge(algorithm: Algorithm, environment: Environment, key: Key) -> bool
         return environment.admits(algorithm.decide(key, algorithm.init(key)).answer)
 
     try:
-        found = jax.eval_shape(judged, key)
+        verdict = jax.eval_shape(judged, key)
     except Exception:
         return False
-    return getattr(found, "shape", None) == () and found.dtype == bool
+    return getattr(verdict, "shape", None) == () and verdict.dtype == bool
 
 
 def _check_violations(walked: Walked, names: list[str], environment: Environment) -> None:
-    """Says which promise was broken first. Of several in one round, what makes a NaN is told before what it spoils."""
+    """Raises `AssertionError` for the promise that was broken first.
+
+    Within a round the cause of a NaN comes before its consequences, in the order of `sentences`.
+    """
     violations, pulls, _, (action, answer), _ = walked
     finite = ": a healthy run holds no NaN and no infinity"
     problem = {} if environment.problem is None else environment.problem()
@@ -276,24 +278,24 @@ def _check_violations(walked: Walked, names: list[str], environment: Environment
         leaf = int(np.argmin(getattr(violations, first)))
         values = {"{field}": names[leaf], "{round}": str(at[first])}
         sentence = sentences[first]
-        for place, value in values.items():
-            sentence = sentence.replace(place, value)
+        for placeholder, value in values.items():
+            sentence = sentence.replace(placeholder, value)
         raise AssertionError(sentence)
     _assert(pulls > 0, "observe(state, action, observation) counted no pull in the whole run: it adds what was queried")
 
 
 def _named(value: PyTree) -> str:
-    """An action or an answer in words."""
+    """Returns the text of an action or an answer."""
     return checks.show(jax.tree.map(np.asarray, value))
 
 
 def _sized(value: Any) -> str:
-    """A part of a problem in words: a size as it is, of an array its shape."""
+    """Returns the text of a part of a problem, such as a size."""
     return checks.show(np.asarray(value)) if isinstance(value, jax.Array) else checks.show(value)
 
 
 def _check_batch(algorithm: Algorithm, environment: Environment, key: Key, rounds: int) -> None:
-    """A batch of lanes, which wait for each other's plans, against runs one by one."""
+    """Compares a batch of lanes, which wait for each other's plans, with single runs."""
     keys = jax.random.split(key, LANES)
 
     def one(key: Key, max_rounds: Array, axis_name: str | None = None) -> PyTree:
@@ -316,7 +318,7 @@ def _check_batch(algorithm: Algorithm, environment: Environment, key: Key, round
 
 
 def _leaves(compare: Any, new: PyTree, old: PyTree) -> Array:
-    """`compare` of every pair of leaves, bool (leaves,)."""
+    """Applies `compare` to every pair of leaves: bool (leaves,)."""
     return jnp.stack([compare(x, y) for x, y in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)])
 
 
@@ -328,7 +330,7 @@ def _is_close(x: Array, y: Array) -> Array:
 
 
 def _spoilt(new: PyTree, old: PyTree) -> Array:
-    """Which leaves hold a NaN or an infinity that they did not hold before, bool (leaves,)."""
+    """Returns True for every leaf that was finite and now holds a NaN or an infinity: bool (leaves,)."""
     return _leaves(lambda x, y: ~_is_finite(x) & _is_finite(y), new, old)
 
 
@@ -337,7 +339,7 @@ def _all_finite(tree: PyTree) -> Array:
 
 
 def _raw_leaves(tree: PyTree) -> PyTree:
-    """The same with the data of keys in their place."""
+    """Returns the tree with the data of keys instead of the keys."""
     return jax.tree.map(lambda x: _raw(jnp.asarray(x)), tree)
 
 
@@ -359,7 +361,7 @@ def _assert(holds: Any, sentence: str) -> None:
 
 
 def _assert_same_kind(what: str, new: PyTree, old: PyTree, of_old: str, *, weak: bool = True) -> None:
-    """Both of one structure, with leaves of the same shape and type."""
+    """Raises `AssertionError` unless both have one structure, and their leaves the same shapes and types."""
     if jax.tree.structure(new) != jax.tree.structure(old):
         raise AssertionError(f"{what} of structure {jax.tree.structure(new)}, {of_old} {jax.tree.structure(old)}")
     for (path, x), y in zip(jax.tree.leaves_with_path(new), jax.tree.leaves(old), strict=True):
@@ -368,8 +370,8 @@ def _assert_same_kind(what: str, new: PyTree, old: PyTree, of_old: str, *, weak:
         _assert((x.shape, x.dtype) == (y.shape, y.dtype), f"{what}{where} {_shown(x)}, {of_old} {_shown(y)}")
         _assert(
             not weak or x.weak_type == y.weak_type,
-            f"{what}{where} {_shown(x)}, {of_old} {_shown(y)}: a weak type, that of a Python number, makes a second "
-            "compilation; give it a dtype",
+            f"{what}{where} {_shown(x)}, {of_old} {_shown(y)}: a weak type, as of a Python number, makes a second "
+            "compilation. Give it a dtype",
         )
 
 

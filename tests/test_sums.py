@@ -12,7 +12,7 @@ import jaxbandits
 from jaxbandits import mab
 from jaxbandits.cpe._problem.environment import Play
 from jaxbandits.cpe._shared.playing import PlayState, add_play
-from jaxbandits.engine.run.recording import start_curves, summed
+from jaxbandits.engine.run.recording import start_curves, sum_round
 
 REWARD, BEFORE, ROUNDS = np.float32(1.3), np.float32(4e6), 1000  # the spacing of float32 at BEFORE is 0.25
 RULES = ("lingape", "fixed-weights", "lin-ucb", "xy-static", "icb", "sa-foa", "mab-uniform", "eb-tc")
@@ -71,7 +71,7 @@ def test_totals_of_a_record_in_float32_lose_no_term():
     @jax.jit
     def many():
         def one(i, curves):
-            return summed(what, curves, state, decision, observation, where=i % 2 == 0)
+            return sum_round(what, curves, state, decision, observation, where=i % 2 == 0)
 
         return lax.fori_loop(0, 2 * terms, one, start_curves(what, algorithm, environment)).sums
 

@@ -24,7 +24,7 @@ from experiments.settings import Settings
 from jaxbandits.engine.scalars import light_operations, unrolled
 from jaxbandits.engine.sweep import program
 from jaxbandits.engine.sweep.sizing import shapes_of
-from jaxbandits.engine.sweep.tasks import checked
+from jaxbandits.engine.sweep.tasks import make_job
 
 LANES, WIDTHS = 65536, (1024, 16384, 65536, 262144)  # lanes of the prediction, and lanes of the measurements
 CHUNK = 88  # rounds: a multiple of 8 that no loop within a round has as its length
@@ -86,7 +86,7 @@ def rate() -> float:
 
 def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
     """Returns the figures of the compiled program for `lanes` lanes, or for as many as fit."""
-    job = checked(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
+    job = make_job(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
     lane = program.by_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
     loop = program.loop_of(lane)
     unroll = unrolled(loop) if lane.scalars else 1

@@ -1,47 +1,48 @@
 """The engine: runs one algorithm against its environment, or thousands of such runs as one compiled program.
 
-`run` carries one task from its first round to its last, and `trace` writes down what happens in each; `ask` and `tell`
-are for a loop of your own. `sweep` runs a whole table of tasks, with many seeds for each row:
+`run` carries one task from its first round to its last, and `trace` records every round. `ask` and `tell` are for a
+loop of your own. `sweep` runs a whole table of tasks, with many seeds for each row:
 
     rows x seeds -> queue -> lanes x devices -> Results, or Parquet files in a store
 
 A task waits in the queue until a lane of a batch is free. A compiled call advances all lanes of the batch by some
-chunks of rounds; the host then takes out the runs that have ended, refills their lanes, and from time to time writes a
-part to the store. With an executor, shards of the queue are driven by several processes, each as above.
+chunks of rounds. The host then takes out the runs that have ended, refills their lanes, and sometimes writes a part to
+the store. With an executor, several processes drive shards of the queue, each in this way.
 
-`record` says what is to be recorded over the course of a run; `trace` keeps every round of one. `grid` and `rows` spell
-tables of tasks; `concatenate` joins the results of several sweeps, and `compare` holds two of them against each other.
-`load` reads a store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` gives the key
-with which `run` repeats a single task of a sweep.
+`record` describes the curves to be recorded during a run; `trace` keeps every round of a run. `grid` and `rows` build
+tables of tasks. `concatenate` joins the results of several sweeps, and `compare` compares two of them. `load` reads a
+store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` returns the key with which `run`
+repeats a single task of a sweep.
 
-The rooms, each of which imports only those before it: `run` (one task: the loop over rounds, tapes, records),
-`scalars` (rounds on vectors over lanes, for accelerators), `results` (columns and what is made of them), `store`
-(finished runs on disk), `sweep` (lanes, programs, the queue), `cluster` (shards and workers).
+The packages, each of which imports only the ones before it: `run` (one task: the loop over rounds, tapes, records),
+`scalars` (rounds on vectors over lanes, for accelerators), `results` (columns and their statistics), `store` (finished
+runs on disk), `sweep` (lanes, programs, the queue), `cluster` (shards and workers).
 
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
-half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again: finished runs
-are not run again, nothing is doubled, and the result is that of an uninterrupted sweep. More seeds, or rows added at
-the end, run what is missing. Other arguments are refused; the message says what differs. Other readers take the folder
-as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select row,
-avg(pulls) from 'STORE/part-*.parquet' group by row`; one row a run, vectors are fixed-size lists. `_tasks.parquet`
-holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum a part.
+half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again. Finished runs
+are neither repeated nor doubled, and the result is the same as without the interruption. With more seeds, or rows added
+at the end, a sweep runs what is missing. It refuses other arguments, and the message names the difference. Other
+readers take the folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in
+DuckDB `select row, avg(pulls) from 'STORE/part-*.parquet' group by row`. There is one row per run; vectors are
+fixed-size lists. `_tasks.parquet` holds the table of tasks, `_manifest.json` the arguments, versions, device, precision
+and a checksum per part.
 
-**Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`. More seeds, other rows, other lanes: the same
-streams. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and processes
-of one kind. A run that reaches `max_rounds` is counted as censored, one that meets a NaN, or asks for an action that
-does not exist, as failed; neither enters a mean. A run that is meant to last has a `horizon` of pulls instead, and is
-complete once it has spent them.
+**Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`, whatever the number of seeds, the other rows
+and the lanes. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and
+processes of one kind. A run that reaches `max_rounds` is counted as censored. A run with a NaN, or with an action that
+does not exist, is counted as failed. Neither enters a mean. A run with a `horizon` of pulls is complete once it has
+spent them.
 
-**Devices.** A sweep uses all devices of its process; `mesh=` names others. Each device has its own `lanes` lanes of
-every batch, and they do not communicate. On a CPU, as many batches run side by side as there are cores. On an
-accelerator a round works on `scalars` where its arrays are small: a vector over lanes for each of their entries.
+**Devices.** A sweep uses all devices of its process, or the ones of `mesh=`. Each device has its own `lanes` lanes of
+every batch; devices do not communicate. On a CPU, as many batches run side by side as there are cores. On an
+accelerator a round with small arrays works on `scalars`: each array entry is a vector over lanes.
 
-**Machines.** `executor=` takes any `concurrent.futures.Executor` and cuts the sweep into `shards=` calls, each an
-ordinary sweep of a random share of the tasks into the same store. A worker that dies costs what it had not written yet:
-Dask runs its shard again, with other executors you make the call again. Workers that do not reach the folder, and those
-of a sweep without a store, send finished runs to the caller every half a minute. Functions travel by cloudpickle, so
-lambdas and notebooks will do. A copy of a process in which JAX has run, made by `os.fork()`, hangs at its first sweep:
-start processes afresh ("spawn"). This script needs `pip install '.[cluster]'`:
+**Machines.** `executor=` takes any `concurrent.futures.Executor` and cuts the sweep into `shards=` calls. Each is an
+ordinary sweep of a random share of the tasks into the same store. If a worker fails, only the runs that it had not
+written are lost: Dask runs its shard again; with other executors, make the call again. Workers that cannot reach the
+folder, or have no store, send finished runs to the caller every half a minute. Functions travel by cloudpickle, so
+lambdas and notebooks work. A copy of a process in which JAX has run, made by `os.fork()`, hangs at its first sweep:
+start new processes ("spawn"). This script needs `pip install '.[cluster]'`:
 
 ```python
 import jax
@@ -64,7 +65,7 @@ if __name__ == "__main__":  # the workers import this file
         results = jaxbandits.sweep(build, deltas, **settings, store="runs/processes", executor=workers)
     print(results.summary()["pulls_mean"])
 
-    one_core = {"NPROC": "1"}  # heeded by XLA and by jaxbandits: workers on one machine do not fight for its cores
+    one_core = {"NPROC": "1"}  # read by XLA and jaxbandits: workers on one machine do not compete for its cores
     with LocalCluster(n_workers=2, threads_per_worker=1, env=one_core) as cluster, Client(cluster) as client:
         results = jaxbandits.sweep(build, deltas, **settings, store="runs/dask", executor=client.get_executor())
     print(results.summary()["pulls_mean"])
@@ -82,15 +83,15 @@ executor = submitit.AutoExecutor("/scratch/logs")  # each shard is a job of its 
 executor.update_parameters(gpus_per_node=1, cpus_per_task=4, timeout_min=480)
 results = sweep(build, deltas, ..., store="/scratch/soare", executor=executor, shards=16)
 
-# Eight GPUs of one machine. The process that calls must leave their memory alone: start it with JAX_PLATFORMS=cpu.
+# Eight GPUs of one machine. The calling process must not take their memory: start it with JAX_PLATFORMS=cpu.
 with process_pool(8, gpus=range(8)) as workers:
     results = sweep(build, deltas, ..., store="runs/soare", executor=workers, shards=16)
 ```
 
 Within a process a program is compiled once: a second sweep of the same `build` under another key, or with other values
 in a table of as many rows, compiles nothing. `jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled
-programs from one process to the next, and spares shards of one machine all compilations but the first; tracing, the
-smaller part, remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
+programs from one process to the next, so that shards of one machine compile only once. Tracing, the smaller part,
+remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
 """
 
 from jaxbandits.engine.cluster.workers import process_pool

@@ -1,7 +1,7 @@
 """Reads JAX's traced programs, whose form differs between versions of JAX.
 
 Every name that is not part of JAX's documented interface is imported here and nowhere else in the library, together
-with the parameters of equations that versions spell differently. A new version of JAX is admitted by mending this file:
+with the parameters of equations that versions spell differently. To support a new version of JAX, change this file.
 `pyproject.toml` names the versions with which the tests have passed.
 """
 
@@ -42,8 +42,8 @@ class Scan(NamedTuple):
 
     body: ClosedJaxpr
     length: int
-    constants: int  # inputs that every turn reads
-    carried: int  # inputs that every turn replaces
+    constants: int  # number of inputs that every iteration reads
+    carried: int  # number of inputs that every iteration replaces
     reverse: bool
 
 

@@ -1,4 +1,4 @@
-"""Log lines that end nothing: a handler may fail, because its terminal is gone or its disk is full."""
+"""Logging that never raises: a handler may fail because its terminal is gone or its disk is full."""
 
 import contextlib
 import logging

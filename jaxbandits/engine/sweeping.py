@@ -29,9 +29,9 @@ from jaxbandits.engine.store import (
 from jaxbandits.engine.sweep.description import describe_call
 from jaxbandits.engine.sweep.driving import read_finished, results_of, run_in_memory, run_into_store
 from jaxbandits.engine.sweep.preflight import preflight
-from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, checked
+from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, make_job
 
-# Errors that a store gives which may only be read, or whose disk is full.
+# Errors of a store that is read-only, or whose disk is full.
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
@@ -55,86 +55,86 @@ def sweep(
 ) -> Results:
     """Runs `seeds` independent repetitions of every row of a table of tasks.
 
-    Before the first round a small program checks all rows of the table, and that the algorithm leaves its state alone
-    when it observes the idle action (`jaxbandits.engine.sweep.preflight.preflight`); with an executor the caller does
-    this, before anything is submitted. Of a store in which nothing is missing, nothing is run or compiled; if it may
-    not be written, because it is a colleague's or its disk is full, it is only read.
+    Before the first round a small program checks all rows of the table. It also checks that observing the idle action
+    leaves the algorithm's state unchanged (`jaxbandits.engine.sweep.preflight.preflight`). With an executor the caller
+    does this before anything is submitted. If no run is missing from the store, nothing is run or compiled. Such a
+    store is only read if it cannot be written, because it belongs to somebody else or its disk is full.
 
     Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
     with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
-    the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs (and
-    `jax_persistent_cache_min_compile_time_secs` says from which time on: 1 s); tracing, about a fifth, remains.
+    the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs.
+    `jax_persistent_cache_min_compile_time_secs` is the shortest compile time (1 s) from which JAX keeps one. Tracing,
+    about a fifth, remains.
 
     Args:
-        build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) where
-            `jaxbandits.record` says what to record of every run. It is traced for a single lane, and one compilation
-            serves the whole table. `key` is the run's own, for instances that are drawn at random, and for the stream
-            of an environment: it depends on the root key, row and seed alone, so that sweeps of several algorithms
-            under one root key see the same rewards (see `jaxbandits.numbered`).
-        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), such as `jaxbandits.grid`
-            and `jaxbandits.rows` make; None for a single row.
-        seeds: repetitions of every row. More seeds leave the earlier runs as they were.
+        build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) with
+            a `jaxbandits.record` of every run. It is traced for a single lane, and one compilation serves the whole
+            table. `key` is the run's own, for random instances and for the stream of an environment. It depends on the
+            root key, row and seed alone. Sweeps of several algorithms under one root key thus have the same rewards
+            (see `jaxbandits.numbered`).
+        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), as from `jaxbandits.grid`
+            and `jaxbandits.rows`. If None, there is a single row.
+        seeds: repetitions of every row. More seeds leave the earlier runs unchanged.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whichever lane it runs in.
-        max_rounds: budget of rounds; a run that reaches it ends as `Status.MAX_ROUNDS`. May be left out where there is
-            a horizon: it then is as many rounds as the horizon has pulls, which no run reaches first that makes a pull
-            a round.
-        horizon: pulls that a run is meant to last, as in `jaxbandits.run`: an int for all of them, an array with one
-            entry a row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
+        max_rounds: budget of rounds. A run that reaches it ends as `Status.MAX_ROUNDS`. If None, it is the horizon; a
+            run with one pull per round reaches the horizon first.
+        horizon: number of pulls after which a run ends, as in `jaxbandits.run`: an int for all runs, an array with one
+            entry per row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
             complete.
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
-        lanes: lanes of one batch on one device. By default at most 256 on a CPU, on an accelerator as many as make up
-            for its launches, fewer if there are few tasks or the states are large: see
-            `jaxbandits.engine.sweep.sizing.default_lanes`. As many batches advance side by side as keep the cores busy
-            (on an accelerator: two).
-        chunk: rounds between two refreshes of an algorithm's cache; 256 by default, or fewer if their noise would take
-            more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave lanes
-            idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster.
-            A cache is rebuilt at a chunk's start. The chunk so decides how its rounding errors fall, and with them now
-            and then a stopping time; it never follows a measurement. Only `linear` has such caches: LinGapE, LinUCB,
-            LinTS, the rules stopped by likelihood ratios, `uniform` and `fixed_weights`. All other rules make the same
-            runs with any chunk. The exception is `mab.tas` in 32 bit: a plan is compiled twice, for a chunk's start and
-            for its rounds, and may round differently. The host visits a batch after one chunk or, where runs are long,
-            after several, but at least every quarter of a second (unless a chunk takes longer).
-        scalars: whether a round works on a vector over lanes for every entry of a lane's small arrays, which a GPU
-            carries out as one or two kernels, rather than on arrays of lanes, a kernel for every sum and every index:
-            see `jaxbandits.engine.scalars`. By default where it pays: on accelerators, for rounds of at most 12,000
-            scalar operations. Results are those of arrays, but sums may round otherwise.
+        lanes: lanes of one batch on one device. The default is at most 256 on a CPU; on an accelerator it is large
+            enough to hide the launches of kernels. It is smaller for few tasks or large states: see
+            `jaxbandits.engine.sweep.sizing.default_lanes`. Enough batches advance side by side to keep the cores busy
+            (two on an accelerator).
+        chunk: rounds between two refreshes of an algorithm's cache. The default is 256, or fewer if their noise would
+            take more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave
+            lanes idle. `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been
+            faster. A cache is rebuilt at a chunk's start. The chunk therefore affects its rounding errors, and
+            sometimes a stopping time with them; it never depends on a measurement. Only `linear` has such caches:
+            LinGapE, LinUCB, LinTS, the rules stopped by likelihood ratios, `uniform` and `fixed_weights`. All other
+            rules make the same runs with any chunk. The exception is `mab.tas` in 32 bit: a plan is compiled twice, for
+            a chunk's start and for its rounds, and may round differently. The host visits a batch after one chunk or,
+            if runs are long, after several, but at least every quarter of a second (unless a chunk takes longer).
+        scalars: True if a round works on one vector over lanes per entry of a lane's small arrays. A GPU runs such a
+            round as one or two kernels; a round on arrays takes a kernel for every sum and every index. See
+            `jaxbandits.engine.scalars`. By default it is used where it is faster: on accelerators, for rounds of at
+            most 12,000 scalar operations. Results are the same except that sums may round differently.
         store: folder for the finished runs, as Parquet files that any reader takes for one table; `~` stands for the
-            home folder. A sweep that was killed or interrupted goes on when it is called again: finished runs are not
-            repeated; a part that has decayed, or was copied in from another store, is set aside, and its tasks are run
-            again. A store grows: called with more seeds, or with rows added at the end of the table, a sweep runs what
-            is missing; called with fewer, it returns those. `lanes`, `chunk` and `scalars` that are left open are those
-            of the store.
+            home folder. A sweep that was killed or interrupted resumes when it is called again, and repeats no finished
+            run. A part that is damaged, or was copied in from another store, is set aside, and its tasks are run again.
+            A store grows: called with more seeds, or with rows added at the end of the table, a sweep runs what is
+            missing. Called with fewer, it returns only these. If `lanes`, `chunk` or `scalars` is None, the store's
+            value is used.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
-            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Those that
-            do not reach it, or a sweep without a store, send their finished runs to the caller in portions of half a
-            minute, and go on from there; a worker that dies costs what it has not written or sent.
-        shards: number of calls that an executor's sweep is cut into, 8 by default; at least as many as there are
-            workers. Each compiles the program anew (seconds), unless JAX keeps compiled programs
+            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Workers that
+            cannot reach it, or have no store, run in slices of half a minute. After each they send the finished runs to
+            the caller. If a worker fails, only the runs that it had not written or sent are lost.
+        shards: number of calls that an executor's sweep is cut into, at least the number of workers. The default is 8.
+            Each compiles the program again (seconds), unless JAX keeps compiled programs
             (`jax_compilation_cache_dir`).
-        mesh: devices of this process to spread every batch over; all of them by default. They do not communicate.
-        progress: show a bar with finished runs, pulls a second, occupancy of the lanes, censored runs and the time
-            left.
+        mesh: devices of this process over which every batch is spread. The default is all of them. They do not
+            communicate.
+        progress: True for a bar with finished runs, pulls per second, occupancy of the lanes, censored runs and the
+            remaining time.
 
     Returns:
-        Results with `columns`: row, seed, the numbers of the table (task.NAME, or task if the table is one array),
-        status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and their marks as
-        curve.pulls or curve.rounds), the metrics, and `stream` (two words that tell it from others) where the
-        environment has one, ordered by row and seed. What the table holds as an array a row, such as arms, is not
-        repeated for every run: it is `tasks[row]`, in a store `_tasks.parquet`, and `metrics` may return it where it is
-        wanted beside each run.
+        Results with `columns`, ordered by row and seed: row, seed, the numbers of the table (task.NAME, or task if the
+        table is one array), status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and
+        their marks as curve.pulls or curve.rounds) and the metrics. If the environment has a stream, `stream` holds two
+        words that identify it. Arrays of the table, such as arms, are not repeated for every run. They are
+        `tasks[row]`, in a store `_tasks.parquet`; `metrics` may return them to put them beside each run.
         Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
         devices and processes and after any interruption.
 
     Raises:
-        ValueError: an argument does not fit; a row of `tasks` is refused by a check of the algorithm or its instance;
-            observing the idle action changes the state; or the store holds another sweep. The message names what.
+        ValueError: an argument is invalid; a row of `tasks` is refused by a check of the algorithm or its instance;
+            observing the idle action changes the state; or the store holds another sweep. The message names the fault.
         MemoryError: the device is too small for `lanes` or `chunk`.
         OSError: the store cannot be written and lacks runs, or another sweep is writing to it.
         KeyboardInterrupt: on Ctrl-C, after the current call has ended and all finished runs are in the store.
-        RuntimeError: the store lacks runs though all shards have ended, because there was a stop sign (a file `.stop`)
-            or a network file system is late; the same call goes on from there.
+        RuntimeError: the store lacks runs although all shards have ended: there was a stop sign (a file `.stop`), or a
+            network file system is late. The same call resumes from there.
 
     Example:
         >>> import jax
@@ -156,20 +156,20 @@ def sweep(
         ...     pulls: jax.Array  # int ()
         ...     counts: jax.Array  # int (K,)
         ...     sums: jax.Array  # float (K,)    of rewards
-        ...     left: jax.Array  # bool (K,)
+        ...     active: jax.Array  # bool (K,)
         >>> def sequential_halving(arms, horizon):
         ...     phases, never, once = arms.bit_length() - 1, jnp.zeros((), int), jnp.ones((), int)
-        ...     quotas = jnp.cumsum(horizon // (phases * (arms >> jnp.arange(phases))))  # pulls of an arm that is left
+        ...     quotas = jnp.cumsum(horizon // (phases * (arms >> jnp.arange(phases))))  # pulls of an active arm
         ...     def decide(key, state):
-        ...         arm = jnp.argmin(jnp.where(state.left, state.counts, horizon + 1))
-        ...         return Decision(linear.Pull(arm, once), state.left.sum() == 1, jnp.argmax(state.left))
+        ...         arm = jnp.argmin(jnp.where(state.active, state.counts, horizon + 1))
+        ...         return Decision(linear.Pull(arm, once), state.active.sum() == 1, jnp.argmax(state.active))
         ...     def observe(state, pull, reward):
         ...         counts, sums = state.counts.at[pull.arm].add(pull.times), state.sums.at[pull.arm].add(reward)
-        ...         size, least = state.left.sum(), jnp.where(state.left, counts, horizon).min()
+        ...         size, least = state.active.sum(), jnp.where(state.active, counts, horizon).min()
         ...         ends = (quotas[phases - jnp.log2(size.astype(float)).round().astype(int)] == least) & (size > 1)
-        ...         means = jnp.where(state.left, sums / counts.astype(float), -jnp.inf)
+        ...         means = jnp.where(state.active, sums / counts.astype(float), -jnp.inf)
         ...         rank = jnp.argsort(jnp.argsort(-means))
-        ...         return State(state.pulls + pull.times, counts, sums, state.left & (~ends | (rank < size // 2)))
+        ...         return State(state.pulls + pull.times, counts, sums, state.active & (~ends | (rank < size // 2)))
         ...     init = lambda key: State(never, jnp.zeros(arms, int), jnp.zeros(arms), jnp.ones(arms, bool))
         ...     return Algorithm(init, decide, observe, idle=linear.Pull(never, never))
         >>> instance = linear.Instance(jnp.eye(8), jnp.linspace(1.0, 0.0, 8), jnp.array(1.0))
@@ -182,7 +182,7 @@ def sweep(
         >>> print(halving.summary()["error_mean"].round(1))
         [0.6 0.3 0.1]
     """
-    job = checked(build, tasks, seeds=seeds, key=key, max_rounds=max_rounds, metrics=metrics, horizon=horizon)
+    job = make_job(build, tasks, seeds=seeds, key=key, max_rounds=max_rounds, metrics=metrics, horizon=horizon)
     for name, count in {"lanes": lanes, "chunk": chunk, "shards": shards}.items():
         if count is not None:
             checks.whole(name, count, least=1, most=LARGEST)
@@ -223,14 +223,14 @@ def sweep(
         except OSError as error:
             if error.errno not in UNWRITABLE:
                 raise
-            with contextlib.suppress(OSError):  # what says that it cannot be written says more
+            with contextlib.suppress(OSError):  # the first error says more: the store cannot be written
                 results = read_finished(
                     job, folder, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), scalars=scalars
                 )
                 if results is not None:
                     return results
             raise
-        if not finished(folder, job.rows, job.seeds).all():
+        if not finished(folder, rows=job.rows, seeds=job.seeds).all():
             preflight(job)
         try:
             if executor is None:
@@ -262,24 +262,24 @@ def sweep(
                 seal(folder)
             if not isinstance(error, KeyboardInterrupt):
                 raise
-            stored = int(finished(folder, job.rows, job.seeds).sum())
+            stored = int(finished(folder, rows=job.rows, seeds=job.seeds).sum())
             raise KeyboardInterrupt(
                 f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
             ) from None
         seal(folder)
-        if (stored := int(finished(folder, job.rows, job.seeds).sum())) < job.total:
+        if (stored := int(finished(folder, rows=job.rows, seeds=job.seeds).sum())) < job.total:
             raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
         return of_tasks(load(folder), job.rows, job.seeds)
 
 
 def _require_executor(executor: Executor | None, *, shards: int | None, mesh: Mesh | None) -> None:
-    """Raises `ValueError` unless these arguments go together."""
+    """Raises `ValueError` unless these arguments are compatible."""
     if executor is None:
         if shards is not None:
             raise ValueError(f"shards must be None without an executor, on which they are calls, got {shards}")
         return
     if not callable(getattr(executor, "submit", None)):
-        raise ValueError(f"executor must have a method submit, like those of concurrent.futures, got {executor!r}")
+        raise ValueError(f"executor must have a method submit, as in concurrent.futures, got {executor!r}")
     require_main()
     if forks(executor):
         raise ValueError(
@@ -288,4 +288,4 @@ def _require_executor(executor: Executor | None, *, shards: int | None, mesh: Me
             'mp_context=multiprocessing.get_context("spawn")'
         )
     if mesh is not None:
-        raise ValueError("mesh must be None with an executor, whose workers use all the devices that they see")
+        raise ValueError(f"mesh must be None with an executor, whose workers use all their devices, got {mesh}")

@@ -22,7 +22,7 @@ from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.run.recording import Curves
 from jaxbandits.engine.sweep import program, sizing
 from jaxbandits.engine.sweep.sizing import Shapes, default_lanes, shapes_of
-from jaxbandits.engine.sweep.tasks import checked
+from jaxbandits.engine.sweep.tasks import make_job
 
 SCRIPT = """
 import sys
@@ -61,7 +61,7 @@ TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 
 
 def job(build, **settings):
     settings = {"tasks": LIMITS, "seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total} | settings
-    return checked(build, settings.pop("tasks"), **settings)
+    return make_job(build, settings.pop("tasks"), **settings)
 
 
 def traced(build):
@@ -133,9 +133,9 @@ def test_every_device_holds_its_share_of_the_lanes(monkeypatch):
             devices.append({part.device: part.index[0] for part in leaf.addressable_shards})
 
     def looked_at(call):
-        def wrapper(*lanes):
-            look(lanes[-1])
-            returned = call(*lanes)
+        def wrapper(*lanes, batch, **settings):
+            look(batch)
+            returned = call(*lanes, batch=batch, **settings)
             look(returned)
             return returned
 
@@ -297,11 +297,11 @@ def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, mess
     def failing(call):
         calls = []
 
-        def wrapper(*lanes):
+        def wrapper(*lanes, **settings):
             calls.append(1)
             if len(calls) == 4:
                 raise jax.errors.JaxRuntimeError(text)
-            return call(*lanes)
+            return call(*lanes, **settings)
 
         return wrapper
 

@@ -484,7 +484,7 @@ LOCK = threading.Lock()
         ({"executor": NOBODY, "store": "s", "shards": 0}, r"shards must be an integer in \[1, 2147483647\], got 0"),
         (
             {"executor": NOBODY, "store": "s", "mesh": Mesh(jax.devices(), "x")},
-            "mesh must be None with an executor, whose workers use all the devices that they see",
+            "mesh must be None with an executor, whose workers use all their devices",
         ),
         (
             {"executor": NOBODY, "store": "s", "metrics": lambda task, outcome: {"free": not LOCK.locked()}},

@@ -10,7 +10,7 @@ import jaxbandits
 from jaxbandits import mab
 from jaxbandits.base import Decision
 from jaxbandits.engine.run import loop
-from jaxbandits.engine.run.predrawn import KEY_BYTES, drawn_ahead
+from jaxbandits.engine.run.predrawn import KEY_BYTES, split_decision
 
 STATE = counter(9).init(KEY)
 
@@ -29,7 +29,7 @@ def gambler(numbers=1):
 @pytest.mark.parametrize("numbers", [1, 5])
 def test_the_halves_are_the_whole(numbers):
     algorithm = gambler(numbers)
-    ahead = drawn_ahead(algorithm, KEY, STATE)
+    ahead = split_decision(algorithm, KEY, STATE)
     halves = ahead.decide(ahead.draw(KEY), STATE)
     assert jax.tree.map(np.asarray, halves) == jax.tree.map(np.asarray, algorithm.decide(KEY, STATE))
     # Draws do not depend on the state: another one receives the same numbers.
@@ -37,13 +37,13 @@ def test_the_halves_are_the_whole(numbers):
 
 
 def test_of_draws_for_several_arms_the_key_is_made_ahead():
-    (key,) = drawn_ahead(gambler(5), KEY, STATE).draw(KEY)
+    (key,) = split_decision(gambler(5), KEY, STATE).draw(KEY)
     assert key is KEY
 
 
 def test_a_coin_is_a_byte():
     algorithm = mab.eb_tci(mab.gk1().problem, delta=0.1)
-    (coin,) = jax.eval_shape(drawn_ahead(algorithm, KEY, algorithm.init(KEY)).draw, KEY)
+    (coin,) = jax.eval_shape(split_decision(algorithm, KEY, algorithm.init(KEY)).draw, KEY)
     assert (coin.shape, coin.dtype) == ((), bool)
 
 
@@ -65,7 +65,7 @@ def test_a_coin_is_a_byte():
     ],
 )
 def test_what_is_left_alone(algorithm):
-    assert drawn_ahead(algorithm, KEY, STATE) is None
+    assert split_decision(algorithm, KEY, STATE) is None
 
 
 @pytest.mark.parametrize("numbers", [1, 5])
@@ -79,7 +79,7 @@ def test_runs_are_the_same_bit_by_bit(monkeypatch, numbers):
 
     ahead = results()
     assert len(set(ahead["rounds"])) > 8  # lanes end within their chunks, and at different rounds
-    monkeypatch.setattr(loop, "drawn_ahead", lambda *_: None)
+    monkeypatch.setattr(loop, "split_decision", lambda *_: None)
     jax.clear_caches()
     for name, column in results().items():
         np.testing.assert_array_equal(ahead[name], column, err_msg=name)

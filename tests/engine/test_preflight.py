@@ -173,7 +173,7 @@ def test_every_kind_of_entry_is_compared_bit_for_bit():
         ({"progress": 1}, "progress must be True or False, got 1"),
         ({"mesh": jax.devices()}, "mesh must be of type Mesh, got"),
         ({"store": 3}, "store must be a path, got 3"),
-        ({"executor": 3, "store": "s"}, "executor must have a method submit, like those of concurrent.futures, got 3"),
+        ({"executor": 3, "store": "s"}, "executor must have a method submit, as in concurrent.futures, got 3"),
         ({"key": jax.random.split(KEY)}, r"key must be a JAX key, such as jax.random.key\(0\), got an array of shape"),
     ],
 )

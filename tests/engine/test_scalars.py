@@ -16,7 +16,7 @@ from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.scalars import pieces as scalar_pieces
 from jaxbandits.engine.sweep import program
 from jaxbandits.engine.sweep.sizing import shapes_of
-from jaxbandits.engine.sweep.tasks import checked
+from jaxbandits.engine.sweep.tasks import make_job
 
 KEY = jax.random.key(5)
 LANES, CHUNK, CHUNKS = 64, 20, 5
@@ -34,7 +34,7 @@ OPTIMISED = ("kl-lucb", "ns-ts", "lingape", "coci")
 
 
 def lane_of(name):
-    job = checked(
+    job = make_job(
         lambda task, key: CASES[name].make(jnp.float64), None, seeds=LANES, key=KEY, max_rounds=10**6, metrics=None
     )
     return program.trace(job, shapes_of(job), CHUNK)

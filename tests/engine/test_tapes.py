@@ -118,7 +118,7 @@ def test_what_is_watched_is_the_state_that_decides(tape):
         ),
         (
             lambda tape: testing.first_difference(tape, tape._replace(actions=np.ones((10, 2)))),
-            r"other must have actions of shape \(\) a round, got \(2,\)",
+            r"other must have actions of shape \(\) per round, got \(2,\)",
         ),
     ],
 )

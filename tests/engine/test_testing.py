@@ -72,7 +72,7 @@ BROKEN = {
     ),
     "weak type": (
         GOOD._replace(init=lambda key: GOOD.init(key)._replace(total=jax.lax.full((), 0.0))),
-        r"a weak type, that of a Python number, makes a second compilation",
+        r"a weak type, as of a Python number, makes a second compilation",
     ),
     "action": (
         GOOD._replace(decide=lambda key, state: Decision(jnp.ones(2, int), state.pulls > 30, state.pulls)),

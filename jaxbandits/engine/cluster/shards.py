@@ -34,7 +34,7 @@ from jaxbandits.engine.store import (
 )
 from jaxbandits.engine.sweep.driving import Shard, run_into_store, tasks_of
 from jaxbandits.engine.sweep.progress import progress_bar
-from jaxbandits.engine.sweep.tasks import Job, Settings, current_settings, under
+from jaxbandits.engine.sweep.tasks import JaxSettings, Job, current_settings, under
 
 DEFAULT_SHARDS = 8
 POLL_SECONDS = 0.25  # seconds between two checks for new parts
@@ -49,7 +49,7 @@ class Call(NamedTuple):
     """Arguments that all shards of a sweep share."""
 
     payload: bytes  # the job, pickled
-    settings: Settings
+    settings: JaxSettings
     folder: str | None  # path of the store
     name: str  # name of this call of `sweep`
 

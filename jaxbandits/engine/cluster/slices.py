@@ -16,9 +16,9 @@ from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.driving import drive_all
 from jaxbandits.engine.sweep.program import Program, by_scalars, compile_lanes, trace
-from jaxbandits.engine.sweep.queue import Begun, Queue
+from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns
 from jaxbandits.engine.sweep.sizing import default_chunk, default_lanes, shapes_of
-from jaxbandits.engine.sweep.tasks import Job, Settings
+from jaxbandits.engine.sweep.tasks import JaxSettings, Job
 
 SLICE_SECONDS = 30.0  # longest time, in seconds, that a worker holds finished runs
 
@@ -27,7 +27,7 @@ class Remaining(NamedTuple):
     """Tasks of a shard that have not finished."""
 
     todo: np.ndarray  # int (n,)    ids of tasks that no worker has begun
-    begun: Sequence[Begun]
+    begun: Sequence[UnfinishedRuns]
 
     @property
     def is_empty(self) -> bool:
@@ -55,7 +55,7 @@ class Choices(NamedTuple):
 
 def run_slice(
     payload: bytes,
-    settings: Settings,
+    settings: JaxSettings,
     choices: Choices,
     remaining: Remaining,
     *,
@@ -73,7 +73,7 @@ def run_slice(
             queue.close()
 
     drive_all(program, job, queue, visit)
-    still_remaining = Remaining(queue.todo[queue.next :], queue.begun)
+    still_remaining = Remaining(queue.todo[queue.next :], queue.unfinished)
     stats = queue.stats(program)._replace(compile_seconds=prepared - started)
     return Slice(queue.collect(), still_remaining, stats, manifest)
 
@@ -81,7 +81,7 @@ def run_slice(
 # One entry is enough: a worker mostly runs slices of one sweep.
 @functools.lru_cache(maxsize=1)
 def _prepared(
-    payload: bytes, settings: Settings, choices: Choices, mesh: Mesh, unpack: Callable[[bytes], Job]
+    payload: bytes, settings: JaxSettings, choices: Choices, mesh: Mesh, unpack: Callable[[bytes], Job]
 ) -> tuple[Job, Program, dict[str, Any]]:
     job = unpack(payload)
     shapes = shapes_of(job)

@@ -1,4 +1,4 @@
-"""Whether an algorithm and an environment belong together, and whether two states are the same."""
+"""Checks that an algorithm and an environment are compatible, and compares states bit by bit."""
 
 import traceback
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, PyTree
 
 LIBRARY = Path(__file__).resolve().parents[2]
-ROUNDINGS = 64  # by which two arrays of a problem may differ, computed in two ways
+ROUNDINGS = 64  # rounding errors by which two arrays of a problem may differ if they were computed in different ways
 
 
 def require_pair(algorithm: Algorithm) -> None:
@@ -24,11 +24,11 @@ def require_pair(algorithm: Algorithm) -> None:
 
 
 def require_fit(algorithm: Algorithm, environment: Environment) -> None:
-    """Raises `ValueError` unless the two belong together.
+    """Raises `ValueError` unless the two are compatible.
 
-    What they say of their problem must agree. The environment must take the algorithm's actions; the algorithm must
-    take its observations, and keep the structure, shapes and types of its state. Nothing is computed but what compares
-    arrays that are known.
+    Their problems must agree. The environment must take the algorithm's actions. The algorithm must take the
+    environment's observations, and keep the structure, shapes and types of its state. Nothing is computed except
+    comparisons of known arrays.
     """
     require_pair(algorithm)
     require_one_problem(algorithm, environment)
@@ -65,7 +65,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
 
 
 def _advice(observation: PyTree) -> str:
-    """What to do about an observation that an algorithm does not take."""
+    """Returns the advice for an observation that an algorithm does not take."""
     inner = jax.tree.leaves(observation, is_leaf=lambda x: x is None or isinstance(x, list))
     if any(isinstance(x, list) for x in inner):
         return "Answer with an array instead of a list: jnp.asarray(reward)"
@@ -77,18 +77,18 @@ def _advice(observation: PyTree) -> str:
 
 
 def _own_up_to_rank_promotion(error: Exception, function: Callable[..., PyTree], *arguments: PyTree) -> None:
-    """Raises `ValueError` if this library promotes ranks where that is forbidden: its own fault, not the arguments'.
+    """Raises `ValueError` if this library, not the arguments, promotes ranks where that is forbidden.
 
-    An error of the user's own code is another thing, and so is one that comes without the setting, too.
+    Other errors pass: an error of the user's own code, and one that also occurs without the setting.
     """
     if getattr(jax.config, "jax_numpy_rank_promotion", None) != "raise" or "rank_promotion" not in str(error):
         return
     others = [Path(module.__file__ or "").resolve().parent for module in (jax, np)]
     frames = [(Path(frame.filename).resolve(), frame.lineno) for frame in traceback.extract_tb(error.__traceback__)]
-    own = [(file, line) for file, line in frames if not any(file.is_relative_to(folder) for folder in others)]
-    if not own or not own[-1][0].is_relative_to(LIBRARY):
+    outside_jax = [(file, line) for file, line in frames if not any(file.is_relative_to(folder) for folder in others)]
+    if not outside_jax or not outside_jax[-1][0].is_relative_to(LIBRARY):
         return
-    file, line = own[-1]
+    file, line = outside_jax[-1]
     try:
         with jax.numpy_rank_promotion("allow"):
             jax.eval_shape(function, *arguments)
@@ -96,39 +96,39 @@ def _own_up_to_rank_promotion(error: Exception, function: Callable[..., PyTree],
         return
     raise ValueError(
         "jax_numpy_rank_promotion must be 'allow' or 'warn' here, got 'raise'. jaxbandits promotes ranks in "
-        f"{file.name}, line {line}, which is its own fault and not that of the algorithm "
-        "or the environment. Run them within jax.numpy_rank_promotion('allow')"
+        f"{file.name}, line {line}, which is its own fault, not the algorithm's or the environment's. "
+        "Run them within jax.numpy_rank_promotion('allow')"
     ) from error
 
 
 def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
-    """Raises `ValueError` where an algorithm was made for one problem, and the environment answers for another."""
+    """Raises `ValueError` if the algorithm was made for one problem and the environment answers for another."""
     if algorithm.problem is None or environment.problem is None:
         return
     ours, theirs = algorithm.problem(), environment.problem()
     for name in ours:
         if name in theirs and (differ := _difference(ours[name], theirs[name])):
             raise ValueError(
-                f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance; "
-                "where they are to differ, use environment._replace(problem=None)"
+                f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance. "
+                "To let them differ, use environment._replace(problem=None)"
             )
 
 
 def in_doubt(algorithm: Algorithm, environment: Environment) -> Callable[[PyTree], Array] | None:
-    """What says whether an action exists, for the rounds of a run; None where there is no need to ask, or no way.
+    """Returns the function that checks in every round whether an action exists; None if no check is needed or possible.
 
-    An algorithm that was made for the environment's problem asks for what exists: `testing.check` holds it to that. To
-    ask in every round would cost the cheapest rules a twentieth of their speed.
+    The actions of an algorithm that was made for the environment's problem exist, which `testing.check` tests. Checking
+    them in every round would cost the cheapest rules a twentieth of their speed.
     """
     ours, theirs = algorithm.problem, environment.problem
-    is_held = ours is not None and theirs is not None and ours().keys() & theirs().keys()
-    return None if is_held else environment.accepts
+    is_trusted = ours is not None and theirs is not None and ours().keys() & theirs().keys()
+    return None if is_trusted else environment.accepts
 
 
 def _difference(ours: PyTree, theirs: PyTree) -> str | None:
-    """What differs in two parts of a problem, in words; None if nothing does, or nothing is known to.
+    """Returns the first known difference between two parts of a problem, in words; None if there is none.
 
-    Structs of two types are two forms of a problem, which only their sizes can tell apart.
+    Structs of two types count as equal: they are two forms of a problem, which only its sizes can tell apart.
     """
     if jax.tree.structure(ours) != jax.tree.structure(theirs):
         if type(ours) is not type(theirs):
@@ -147,7 +147,7 @@ def _difference(ours: PyTree, theirs: PyTree) -> str | None:
 
 
 def _agree(x: np.ndarray, y: np.ndarray) -> bool:
-    """True if two arrays of one shape are equal but for rounding."""
+    """True if two arrays of one shape are equal except for rounding."""
     if not (x.dtype.kind == "f" and y.dtype.kind == "f"):
         return np.array_equal(x, y)
     tolerance = ROUNDINGS * max(float(jnp.finfo(x.dtype).eps), float(jnp.finfo(y.dtype).eps))
@@ -156,7 +156,7 @@ def _agree(x: np.ndarray, y: np.ndarray) -> bool:
 
 
 def same_bits(a: Array, b: Array) -> Array:
-    """Whether two arrays of one shape and dtype are the same, bit for bit: bool ()."""
+    """Returns True if two arrays of one shape and dtype are the same bit for bit: bool ()."""
     if jnp.issubdtype(a.dtype, jnp.complexfloating):
         return same_bits(a.real, b.real) & same_bits(a.imag, b.imag)
     if jnp.issubdtype(a.dtype, jnp.floating):
@@ -166,7 +166,7 @@ def same_bits(a: Array, b: Array) -> Array:
 
 
 def described(tree: PyTree) -> str:
-    """A pytree with the types and shapes of its arrays in place of the arrays."""
+    """Returns the text of a pytree, with types and shapes instead of arrays."""
     shown = jax.tree.map(lambda leaf: _Shown(f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"), tree)
     return str(shown)
 
@@ -178,5 +178,5 @@ class _Shown(str):
 
 
 def first_line(error: Exception) -> str:
-    """The message of an error without the details that JAX appends."""
+    """Returns the message of an error without the details that JAX appends."""
     return str(error).partition("\n")[0]

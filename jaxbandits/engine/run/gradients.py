@@ -1,4 +1,4 @@
-"""Runs have no gradient, and say so when they are asked for one."""
+"""Errors for gradients of runs: a run has none."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -13,8 +13,8 @@ from jaxbandits.engine.jaxprs import eval_context, eval_jaxpr, get_opaque_trace_
 T = TypeVar("T")
 NO_GRADIENT = (
     "run has no gradient: actions and stops come from comparisons, so a small change of a parameter mostly changes "
-    "nothing, and else makes a run jump. Take differences between sweeps at several values of the parameter, under one "
-    "key; jax.grad of what is computed from their results is fine"
+    "nothing, and otherwise makes a run jump. Take differences between sweeps at several values of the parameter, "
+    "under one key; jax.grad of functions of their results works"
 )
 ON_THE_HOST = (
     "sweep runs on the host, outside of jax.jit, jax.vmap and jax.grad, and has no gradient: give the values that vary "
@@ -23,10 +23,9 @@ ON_THE_HOST = (
 
 
 def refusing_gradient(function: Callable[[], T]) -> T:
-    """Calls a function of what it closes over; where that is differentiated, this raises `ValueError`.
+    """Calls a function without arguments; raises `ValueError` if the values that it closes over are differentiated.
 
-    Without it, forward mode would return derivatives that mean nothing, zeros above all, and reverse mode an error
-    about loops.
+    Otherwise forward mode would return meaningless derivatives, mostly zeros, and reverse mode an error about loops.
     """
     if not _is_under_a_transformation():
         return function()
@@ -43,7 +42,7 @@ def refuse_traced(tree: PyTree) -> None:
 
 
 def _is_under_a_transformation() -> bool:
-    """Whether this is called within `jax.jit`, `jax.vmap`, `jax.grad` or the like."""
+    """True if this is called within `jax.jit`, `jax.vmap`, `jax.grad` or the like."""
     here = get_opaque_trace_state()
     with eval_context():
         return here != get_opaque_trace_state()

@@ -1,9 +1,9 @@
 """One task from its first round to its last; `jax.vmap` makes a batch of it.
 
 `advance` is the engine's only loop over rounds: `run` repeats it until the task ends, `jaxbandits.sweep` calls it for
-thousands of lanes and refills those that have ended. `ask` and `tell` are for a loop of your own.
+thousands of lanes and refills the lanes whose runs have ended. `ask` and `tell` are for a loop of your own.
 
-The file is a little longer than others, because the loop and what enters it are read together.
+The file is a little longer than others, because the loop and its entry points are read together.
 """
 
 from typing import Any, NamedTuple
@@ -17,32 +17,41 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.run.compatibility import described, first_line, in_doubt, require_fit, require_pair
 from jaxbandits.engine.run.gradients import refusing_gradient
-from jaxbandits.engine.run.predrawn import drawn_ahead
-from jaxbandits.engine.run.recording import Curves, Record, Seen, curves_of, marked, seen, start_curves, summed
+from jaxbandits.engine.run.predrawn import split_decision
+from jaxbandits.engine.run.recording import (
+    Curves,
+    Record,
+    Snapshot,
+    curves_of,
+    fill_marks,
+    snapshot_of,
+    start_curves,
+    sum_round,
+)
 
-Carry = tuple[PyTree, Array, Curves]  # of a round: state, rounds so far, curves
+Carry = tuple[PyTree, Array, Curves]  # (state, rounds so far, curves), carried from round to round
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
 
 
 class Streams(NamedTuple):
-    """The keys of one task, one for each purpose, so that no two purposes ever share randomness."""
+    """The keys of one task, one per purpose, so that no two purposes share randomness."""
 
-    build: Key  # for the instance, where it is random
-    init: Key  # for the algorithm's initial state
-    decide: Key  # folded with the round number: randomised decisions
-    noise: Key  # folded with the round number: the environment
-    plan: Key  # folded with the round number: randomised planning
+    build: Key  # key of a random instance
+    init: Key  # key of the algorithm's initial state
+    decide: Key  # key of randomised decisions, folded with the round number
+    noise: Key  # key of the environment's noise, folded with the round number
+    plan: Key  # key of randomised planning, folded with the round number
 
 
 def streams(key: Key) -> Streams:
-    """Splits a task's key by purpose, as `run` and `sweep` do: to draw a run's instance or its noise again.
+    """Splits a task's key by purpose, as `run` and `sweep` do, to draw a run's instance or its noise again.
 
     Args:
-        key: the task's key, as `run` gets it; of a sweep `task_key(key, row, seed)`.
+        key: the task's key, as given to `run`; in a sweep, `task_key(key, row, seed)`.
 
     Returns:
-        Streams. What `build` gets is `build`; the noise of round r is drawn from `fold_in(noise, r)`.
+        Streams. A sweep's `build` function gets `build`. The noise of round r is drawn from `fold_in(noise, r)`.
 
     Raises:
         ValueError: `key` is no key.
@@ -77,31 +86,31 @@ def advance(
     """Carries one lane through at most `chunk` further rounds.
 
     The lane is refreshed first, so rounding errors of a cache live for at most one chunk. A lane that has stopped, or
-    has spent its budget or its horizon, gets the idle action: it costs a round of time but changes nothing. So does a
-    lane that asks for what does not exist.
+    has spent its budget or its horizon, gets the idle action, which costs a round of time but changes nothing. So does
+    a lane whose action does not exist.
 
-    Planning costs a batch the work of all its lanes, however many are due. Within the chunk it therefore plans once
-    half of its running lanes wait for it; at a chunk's start it plans for every lane that is due, so that none starves.
-    A waiting lane idles, which spends none of its rounds and changes nothing in its run. A lane whose budget or horizon
-    is spent is planned a last time if that is due, so that its stop and its answer are those of all its observations.
+    Planning costs a batch the work of all its lanes, however many are due. Within the chunk, it therefore runs once
+    half of the running lanes wait for it. At a chunk's start it runs for every lane that is due, so that none starves.
+    A waiting lane idles, which spends none of its rounds and changes nothing in its run. A lane that has spent its
+    budget or horizon is planned a last time if that is due, so that its stop and answer use all its observations.
 
     Args:
-        algorithm: what decides.
-        environment: what answers.
+        algorithm: the algorithm that decides.
+        environment: the environment that answers.
         keys: the task's `streams`.
         state: the algorithm's state.
-        rounds: int32 (), rounds carried out so far; round r draws its noise from `fold_in(keys.noise, r)`, so the
+        rounds: int32 (), rounds carried out so far. Round r draws its noise from `fold_in(keys.noise, r)`, so the
             stream of a task does not depend on how its rounds are cut into chunks.
-        max_rounds: the budget of rounds. A budget below `rounds`, such as -1, leaves every bit of the state as it is.
+        max_rounds: the budget of rounds. A budget below `rounds`, such as -1, leaves every bit of the state unchanged.
         chunk: rounds of this call, a Python int; the trip count is fixed.
-        horizon: pulls that the run is meant to last: it ends before the first round that has at least so many.
-        record: what is recorded beside the state.
-        curves: what was recorded so far, `start_curves` at first.
+        horizon: number of pulls; the run ends before the first round whose state has at least as many.
+        record: definition of the curves.
+        curves: curves recorded so far, `start_curves` at first.
         axis_name: name of the enclosing `vmap` axis, if any. With it, an algorithm's `plan` stays a real branch of the
             batch. Without it, `vmap` plans in every lane and every round.
 
     Returns:
-        Outcome whose status is RUNNING if rounds remain or a plan is due, and the curves to be carried on.
+        Outcome whose status is RUNNING if rounds remain or a plan is due, and the curves so far.
     """
     require_pair(algorithm)
     recorded = Curves({}, {}) if curves is None else curves
@@ -110,43 +119,45 @@ def advance(
     if algorithm.refresh is not None:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
     if has_plan and axis_name is not None:
-        state, _ = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name, patient=False)
+        is_live = rounds <= max_rounds
+        state, _ = _plan_where_due(algorithm, keys, state, rounds, is_live=is_live, axis_name=axis_name, patient=False)
     first = rounds
     numbers = first + jnp.arange(chunk, dtype=rounds.dtype)
     noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(numbers)
-    # Who plans waits, and a record sees the decisions of lanes that have ended: both need the draws of `rounds` itself.
-    ahead = None if has_plan or record is not None else drawn_ahead(algorithm, keys.decide, state)
-    drawn = [] if ahead is None else jax.vmap(lambda r: ahead.draw(jax.random.fold_in(keys.decide, r)))(numbers)
+    # A lane that waits for its plan, and a record of lanes that have ended, need the draws of round `rounds` itself.
+    split = None if has_plan or record is not None else split_decision(algorithm, keys.decide, state)
+    drawn = [] if split is None else jax.vmap(lambda r: split.draw(jax.random.fold_in(keys.decide, r)))(numbers)
 
-    def one_round(carry: Carry, r: Array) -> tuple[Carry, Seen | None]:
+    def one_round(carry: Carry, r: Array) -> tuple[Carry, Snapshot | None]:
         (state, rounds, curves), note = carry, None
         ready, is_planned = rounds < max_rounds, True
         if has_plan:
-            state, waits = _plan_where_due(algorithm, keys, state, rounds, rounds <= max_rounds, axis_name)
+            is_live = rounds <= max_rounds
+            state, waits = _plan_where_due(algorithm, keys, state, rounds, is_live=is_live, axis_name=axis_name)
             is_planned = ~waits
             ready &= is_planned
         if horizon is not None:
             ready &= ~_has_spent(state, horizon)
-        if ahead is None:
+        if split is None:
             decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
         else:
-            decision = ahead.decide([x[r] for x in drawn], state)
+            decision = split.decide([x[r] for x in drawn], state)
             ready &= rounds == first + r  # a lane that has ended stays so, whatever the draws of later rounds
         if record is not None:
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
-            note = seen(record, curves, state, rounds, decision, counts=counts)
+            note = snapshot_of(record, curves, state, rounds, decision, counts=counts)
         active = ~decision.stop & ready
-        if accepts is not None:  # a lane that asks for what does not exist stays where it is, and asks for it again
+        if accepts is not None:  # a lane whose action does not exist idles, and decides the same in the next round
             active &= accepts(decision.action)
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
         # Without the barrier XLA copies the whole decision into each of the kernels that update the state
         # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).
         action = lax.optimization_barrier(action)
-        # A lane that never waits is active for a prefix of the chunk: its r-th noise is that of its own round number.
-        own = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
-        observation = environment.respond(action, jax.tree.map(lambda x: x[own], noise))
+        # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
+        number = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
+        observation = environment.respond(action, jax.tree.map(lambda x: x[number], noise))
         if record is not None:
-            curves = summed(record, curves, state, decision, observation, where=active)
+            curves = sum_round(record, curves, state, decision, observation, where=active)
         return (algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype), curves), note
 
     carry, notes = (state, rounds, recorded), None
@@ -159,8 +170,8 @@ def advance(
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
     if record is not None and notes is not None:
         counts = (rounds <= max_rounds) & is_planned if has_plan else None
-        end = seen(record, recorded, state, rounds, decision, counts=counts)
-        recorded = marked(record, recorded, notes, end)
+        end = snapshot_of(record, recorded, state, rounds, decision, counts=counts)
+        recorded = fill_marks(record, recorded, notes, end)
     endings = {
         Status.NONFINITE: ~_is_finite(state),
         Status.STOPPED: decision.stop & is_planned,
@@ -170,7 +181,14 @@ def advance(
     }
     endings = {status: holds for status, holds in endings.items() if holds is not None}
     status = jnp.select(list(endings.values()), [jnp.int32(s) for s in endings], jnp.int32(Status.RUNNING))
-    outcome = Outcome(status, state.pulls, rounds, decision.answer, state, curves_of(record, recorded))
+    outcome = Outcome(
+        status=status,
+        pulls=state.pulls,
+        rounds=rounds,
+        answer=decision.answer,
+        state=state,
+        curves=curves_of(record, recorded),
+    )
     return outcome, recorded
 
 
@@ -191,15 +209,14 @@ def run(
 
     Args:
         key: the task's key; equal keys give equal runs.
-        algorithm: what decides.
-        environment: what answers.
-        max_rounds: the budget of rounds, at least 1; a run that reaches it ends as `Status.MAX_ROUNDS`. May be left out
-            where there is a horizon: it then is as many rounds as the horizon has pulls, which no run reaches first
-            that makes a pull a round.
-        horizon: pulls that the run is meant to last, at least 1; it ends as `Status.HORIZON` before the first round
-            that has at least so many pulls (a run that stops by itself is STOPPED, also where it does so just then).
-            Of `kernel`'s algorithms it is `n_agents` times their own `horizon`, which counts rounds.
-        record: what to record of the run beside its end, see `jaxbandits.record`.
+        algorithm: the algorithm that decides.
+        environment: the environment that answers.
+        max_rounds: the budget of rounds, at least 1. A run that reaches it ends as `Status.MAX_ROUNDS`. If None, it is
+            the horizon; a run with one pull per round reaches the horizon first.
+        horizon: number of pulls, at least 1. The run ends as `Status.HORIZON` before the first round whose state has at
+            least as many. If it stops by itself in that round, it is STOPPED. For `kernel`'s algorithms, give
+            `n_agents` times their own `horizon`, which counts rounds.
+        record: curves to be recorded during the run, see `jaxbandits.record`.
         chunk: rounds between two refreshes of the algorithm's cache.
         axis_name: name of the enclosing `vmap` axis, for algorithms that plan (see `advance`).
 
@@ -208,7 +225,7 @@ def run(
 
     Raises:
         ValueError: an argument is of the wrong kind, `max_rounds`, `horizon` or `chunk` is below 1, or the algorithm
-            and the environment do not fit together.
+            and the environment are not compatible.
 
     Example:
         >>> from jaxbandits import Status, linear, run
@@ -257,17 +274,24 @@ def run(
         start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, start_curves(record, algorithm, environment)
         status, rounds, state, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
         answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-        return Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
+        return Outcome(
+            status=status,
+            pulls=state.pulls,
+            rounds=rounds,
+            answer=answer,
+            state=state,
+            curves=curves_of(record, curves),
+        )
 
     return refusing_gradient(whole)
 
 
 def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision]:
-    """Says what to query next, in a loop of your own: plans if that is due, then decides.
+    """Returns the next decision in a loop of your own: plans if that is due, then decides.
 
     Args:
-        algorithm: what decides.
-        key: of this round; planning draws from a key that is folded from it.
+        algorithm: the algorithm that decides.
+        key: key of this round; planning draws from a key that is folded from it.
         state: the algorithm's state.
 
     Returns:
@@ -275,7 +299,7 @@ def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision
 
     Raises:
         ValueError: an argument is of the wrong kind; the state holds a NaN or an infinity, which `tell` would have
-            refused; or the algorithm has one of `plan` and `stale` without the other.
+            refused; or the algorithm has only one of `plan` and `stale`.
 
     Example:
         >>> from jaxbandits import linear
@@ -302,18 +326,18 @@ def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision
 
 
 def plan_if_due(algorithm: Algorithm, key: Key, state: PyTree) -> PyTree:
-    """Plans if that is due, and decides nothing: the first half of `ask`.
+    """Plans if that is due, without deciding: the first half of `ask`.
 
     Args:
-        algorithm: what plans.
-        key: of this round; planning draws from a key that is folded from it, as in `ask`.
+        algorithm: the algorithm that plans.
+        key: key of this round; planning draws from a key that is folded from it, as in `ask`.
         state: the algorithm's state.
 
     Returns:
-        The state, planned if that was due; of an algorithm without plans, as it was.
+        The state, planned if that was due, otherwise unchanged.
 
     Raises:
-        ValueError: an argument is of the wrong kind, or the algorithm has one of `plan` and `stale` without the other.
+        ValueError: an argument is of the wrong kind, or the algorithm has only one of `plan` and `stale`.
     """
     checks.instance("algorithm", algorithm, Algorithm)
     checks.key("key", key)
@@ -328,26 +352,26 @@ def plan_if_due(algorithm: Algorithm, key: Key, state: PyTree) -> PyTree:
 
 
 def tell(algorithm: Algorithm, state: PyTree, action: PyTree, observation: PyTree) -> PyTree:
-    """Checks what was observed, and returns the state after it, in a loop of your own.
+    """Checks an observation, and returns the state after it, in a loop of your own.
 
-    `Algorithm.observe` takes arrays and checks nothing, since nothing can be raised in a program: an infinite reward
-    would stop a run at once, and a NaN would let it go on for ever.
+    `Algorithm.observe` takes arrays and checks nothing, since a compiled program cannot raise. An infinite reward would
+    stop a run at once, and after a NaN it would never stop.
 
     Args:
-        algorithm: what decided.
+        algorithm: the algorithm that decided.
         state: the state that decided, as `ask` returned it.
-        action: of the decision.
-        observation: the answer to it, in the form that the environment of the family gives. Python numbers, lists and
-            booleans are made arrays of the state's precision.
+        action: action of the decision.
+        observation: the answer to the action, in the form that the family's environment returns. Python numbers, lists
+            and booleans become arrays of the state's precision.
 
     Returns:
-        The state after the observation. In a program the values are not looked at, unless it runs under `checkify`.
+        The state after the observation. In a program the values are not checked, unless it runs under `checkify`.
 
     Raises:
-        ValueError: an argument is of the wrong kind; the action is none of the algorithm's; or the observation has
-            another form, is not finite, or cannot be an answer to the action, such as a reward of .5 for a Bernoulli
-            arm. An algorithm of your own says in its field `receive` what can be; without it, what is finite, and keeps
-            the form of the state, is taken.
+        ValueError: an argument is of the wrong kind; the action does not have the form of the algorithm's actions; or
+            the observation has another form, is not finite, or cannot be an answer to the action, such as a reward of
+            .5 for a Bernoulli arm. The field `receive` of an algorithm decides which answers are possible. Without it,
+            `tell` takes every finite observation that keeps the form of the state.
 
     Example:
         >>> from jaxbandits import mab
@@ -389,12 +413,16 @@ def _is_alike(action: PyTree, idle: PyTree) -> bool:
     """True if two actions have one structure, and their arrays the same shapes and types."""
     try:
         return described(action) == described(idle) and jax.tree.structure(action) == jax.tree.structure(idle)
-    except TypeError:  # something that is no array
+    except TypeError:  # a leaf is no array
         return False
 
 
 def _measured(value: Any, dtype: Any) -> Array:
-    """A leaf of an observation as an array, of this dtype where it is none; raises `ValueError` unless it is finite."""
+    """Converts a leaf of an observation to an array, of this dtype unless it has its own.
+
+    Raises:
+        ValueError: it is not finite.
+    """
     if isinstance(value, (bool, int, float, list)):
         return checks.numbers("observation", value, np.shape(value), dtype)
     is_array = isinstance(value, (jax.Array, np.ndarray, np.generic))
@@ -409,18 +437,18 @@ def _plan_where_due(
     keys: Streams,
     state: PyTree,
     rounds: Array,
+    *,
     is_live: Array,
     axis_name: str | None,
-    *,
     patient: bool = True,
 ) -> tuple[PyTree, Array]:
     """Plans in the lanes where that is due; if `patient`, only once half of the live lanes wait.
 
     Returns:
-        The state, and whether the lane still waits for its plan.
+        The state; bool (), True if the lane still waits for its plan.
     """
     compute_plan, stale = algorithm.plan, algorithm.stale
-    assert compute_plan is not None  # as `require_pair` makes sure
+    assert compute_plan is not None  # ensured by `require_pair`
     assert stale is not None
     due = stale(state) & is_live
     if axis_name is None:
@@ -434,8 +462,8 @@ def _plan_where_due(
         planned = lax.cond(now, lambda state: _where(due, compute_plan(key, state), state), lambda state: state, state)
         return planned, due & ~now
 
-    # A loop of at most one turn, which writes in place: of every part of the state that it may change, XLA for a GPU
-    # copies all in both branches of a conditional. The barrier keeps what the turn computes within it.
+    # A loop of at most one iteration writes in place. In a conditional, XLA for a GPU copies in both branches every
+    # part of the state that may change. The barrier keeps the computation inside the loop.
     def turn(carry: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
         _, state = lax.optimization_barrier(carry)
         return jnp.zeros((), bool), compute_plan(key, state)
@@ -445,18 +473,18 @@ def _plan_where_due(
 
 
 def _has_spent(state: PyTree, horizon: Array | int) -> Array:
-    """Whether a run has spent the pulls that it was meant to last."""
+    """Returns True if a run has spent its horizon of pulls: bool ()."""
     dtype = np.promote_types(state.pulls.dtype, jnp.result_type(horizon))
     return state.pulls.astype(dtype) >= jnp.asarray(horizon, dtype)
 
 
 def _where(condition: Array, new: PyTree, old: PyTree) -> PyTree:
-    """`jnp.where` for whole states."""
+    """Selects between two whole states, as `jnp.where` does."""
     return jax.tree.map(lambda new, old: jnp.where(condition, new, old), new, old)
 
 
 def _is_finite(state: PyTree) -> Array:
-    """Whether all floating-point entries are finite."""
+    """Returns True if all floating-point entries are finite: bool ()."""
     finite = jnp.ones((), bool)
     for leaf in jax.tree.leaves(state):
         if jnp.issubdtype(leaf.dtype, jnp.inexact):

@@ -1,10 +1,10 @@
-"""What a decision draws, drawn ahead: the random numbers of all rounds of a chunk at once.
+"""Predrawn decisions: the random numbers of all rounds of a chunk are drawn at once.
 
-`decide(key, state)` gets a key that the engine folds from the number of the round. What it computes of that key alone,
-its random numbers above all, does not depend on the run, so that it can be computed for a whole chunk, like the noise
-of the environment. One by one, a round's few numbers for a few hundred lanes are kernels of their own, which take
-several times as long. Of more numbers only the key is made ahead: they stay in the cache from where they are made to
-where they are read. The operations are the same, and so are their results, bit by bit.
+`decide(key, state)` gets a key that the engine folds from the number of the round. Results that depend on this key
+alone, mostly random numbers, do not depend on the run. They can be computed for a whole chunk, like the noise of the
+environment. Drawn round by round, a few numbers for a few hundred lanes are kernels of their own, which take several
+times as long. For more numbers only the key is made in advance, so that the numbers stay in the cache until they are
+read. The operations are the same, and so are their results, bit by bit.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,40 +15,40 @@ import jax
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.engine.jaxprs import Literal, bind
 
-# Of a lane and round: a coin or two, and draws for a few arms, for which making the key takes longer than slicing it.
-# Core-ns a round with nothing, the key, or all drawn ahead, 256 lanes: EB-TCI, which draws one number, 112, -, 87;
-# T3C, seven, 212, 166, 280; L-T3C, seven, 476, 419, 497. 64 lanes: NS-TS with 100 arms 2880 and 3160.
+# Limits per lane and round: a coin or two, and draws for a few arms, where making the key takes longer than slicing it.
+# Core-ns per round with nothing, the key, or everything predrawn, 256 lanes: EB-TCI, which draws one number, 112, -,
+# 87; T3C, seven, 212, 166, 280; L-T3C, seven, 476, 419, 497. 64 lanes: NS-TS with 100 arms 2880 and 3160.
 DRAWN_BYTES, KEY_BYTES = 16, 128
 
 
-class Ahead(NamedTuple):
+class SplitDecision(NamedTuple):
     """A decision in two halves."""
 
-    draw: Callable[[Key], list[Array]]  # what it makes of its key alone, or the key
-    decide: Callable[[Sequence[Array], PyTree], Decision]  # the rest
+    draw: Callable[[Key], list[Array]]  # (key) -> results that depend on the key alone, or the key itself
+    decide: Callable[[Sequence[Array], PyTree], Decision]  # (drawn, state) -> Decision
 
 
-def drawn_ahead(algorithm: Algorithm, key: Key, state: PyTree) -> Ahead | None:
-    """Takes a decision apart into what depends on the key alone and what depends on the state.
+def split_decision(algorithm: Algorithm, key: Key, state: PyTree) -> SplitDecision | None:
+    """Splits a decision into a half that depends on the key alone and a half that depends on the state.
 
-    It looks into no function that is compiled by itself: a `decide` under `jax.jit` draws as it always did.
+    A function that is compiled by itself is not split: a `decide` under `jax.jit` draws in every round.
 
     Args:
-        algorithm: whose decision.
-        key: like those of the rounds.
-        state: like those to be decided.
+        algorithm: the algorithm that decides.
+        key: example of a round's key.
+        state: example of a state.
 
     Returns:
-        The halves, for which decide(draw(key), state) is `algorithm.decide(key, state)`. Where more than `DRAWN_BYTES`
-        are drawn, only the key is made ahead. None where nothing is drawn, or more than `KEY_BYTES`, or where the key
-        itself meets the state.
+        The halves, for which decide(draw(key), state) is `algorithm.decide(key, state)`. If more than `DRAWN_BYTES` are
+        drawn, only the key is made in advance. None if nothing is drawn, or more than `KEY_BYTES`, or if the key itself
+        is used together with the state.
     """
     closed, outputs = jax.make_jaxpr(algorithm.decide, return_shape=True)(key, state)
     jaxpr = closed.jaxpr
     constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     of_key, *of_state = jaxpr.invars
     reads_state, reads_key = set(of_state), {of_key}
-    early, late = [], []  # what depends on neither is in both, as cheap as a constant
+    early, late = [], []  # equations that depend on neither are in both, as cheap as constants
     for equation in jaxpr.eqns:
         inputs = {v for v in equation.invars if not isinstance(v, Literal)}
         if inputs & reads_state or equation.effects:
@@ -67,7 +67,7 @@ def drawn_ahead(algorithm: Algorithm, key: Key, state: PyTree) -> Ahead | None:
     if of_key in kept or not 0 < size <= KEY_BYTES:
         return None
     if size > DRAWN_BYTES:
-        return Ahead(lambda key: [key], lambda drawn, state: algorithm.decide(drawn[0], state))
+        return SplitDecision(lambda key: [key], lambda drawn, state: algorithm.decide(drawn[0], state))
 
     def draw(key: Key) -> list[Array]:
         made = _evaluated(early, constants | {of_key: key})
@@ -79,11 +79,11 @@ def drawn_ahead(algorithm: Algorithm, key: Key, state: PyTree) -> Ahead | None:
         leaves = [v.val if isinstance(v, Literal) else made[v] for v in jaxpr.outvars]
         return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
 
-    return Ahead(draw, decide)
+    return SplitDecision(draw, decide)
 
 
 def _evaluated(equations: Sequence[Any], values: dict[Any, Any]) -> dict[Any, Any]:
-    """The values of all variables after these equations."""
+    """Returns the values of all variables after these equations."""
     values = dict(values)
     for equation in equations:
         given = [v.val if isinstance(v, Literal) else values[v] for v in equation.invars]

@@ -1,6 +1,6 @@
-"""Curves: what is recorded of a run at some of its pulls or rounds, beside the state.
+"""Curves: quantities recorded at some pulls or rounds of a run.
 
-`record` says what. The engine carries `Curves` along with the state; the algorithm never sees them.
+`record` defines them. The engine carries `Curves` beside the state; the algorithm has no access to them.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,31 +20,31 @@ By = Literal["pulls", "rounds"]
 Value = Callable[[PyTree, Decision], Mapping[str, Array]]
 Total = Callable[[PyTree, Decision, PyTree], Mapping[str, Array]]
 
-PREFIX = "curve"  # of the columns of a sweep that hold curves
+PREFIX = "curve"  # prefix of the columns of a sweep that hold curves
 
 
 class Record(NamedTuple):
-    """What is recorded of a run; `record` makes it."""
+    """Definition of the curves of a run; made by `record`."""
 
     at: Array  # int (G,)    the marks, increasing
-    by: By  # what they count
-    value: Value | None  # what holds at a mark
-    total: Total | None  # what is summed up to it
+    by: By  # unit of the marks
+    value: Value | None  # function of the values at a mark
+    total: Total | None  # function of the terms summed up to a mark
 
 
 class Curves(NamedTuple):
-    """What a run carries of its curves."""
+    """The curves of a run so far."""
 
-    entries: dict[str, Array]  # (G, ...)    of the last decision that each mark has seen
-    sums: dict[str, Array | Sum]  # (...)    of all rounds so far; compensated where they are floats of 32 bit or less
+    entries: dict[str, Array]  # (G, ...)    values of the last decision at or before each mark
+    sums: dict[str, Array | Sum]  # (...)    sums over all rounds so far; compensated for floats of 32 bit or less
 
 
-class Seen(NamedTuple):
-    """What the marks may see of a decision; a chunk keeps that of every round, and writes the marks at its end."""
+class Snapshot(NamedTuple):
+    """Values of the curves at a decision; a chunk keeps one per round, and fills the marks at its end."""
 
-    place: Array  # int ()    pulls or rounds so far
-    counts: Array | None  # bool ()    false of a decision that waits for its plan; None where there are no plans
-    values: dict[str, Array]  # (...)    of each curve
+    position: Array  # int ()    pulls or rounds so far
+    counts: Array | None  # bool ()    False if the decision waits for its plan; None if the algorithm has no plans
+    values: dict[str, Array]  # (...)    value of each curve
 
 
 def record(
@@ -54,35 +54,35 @@ def record(
     value: Value | None = None,
     total: Total | None = None,
 ) -> Record:
-    """Says what to record of a run over its course: regret, the error of its answer, anything that an observer sees.
+    """Defines curves to be recorded during a run: regret, the error of its answer, anything that an observer can see.
 
-    An entry of a curve is that of the last decision, after planning, whose pulls (rounds) are at most the mark. A round
-    of many pulls therefore leaves to every mark that it passes the values from before it, and the marks after the end
-    of a run repeat its last values.
+    An entry of a curve belongs to the last decision, after planning, whose pulls (rounds) are at most the mark. A round
+    that skips several marks records the values from before the round at each of them. Marks after the end of a run
+    repeat its last values.
 
-    The functions may close over the truth: the algorithm sees nothing of them. In a sweep `build` makes the record, and
-    returns it after the algorithm and the environment.
+    The functions may close over the truth, since the algorithm has no access to them. In a sweep `build` makes the
+    record, and returns it after the algorithm and the environment.
 
     Args:
         at: the marks, int (G,), increasing, each at least 0. They may be traced, for marks that depend on the task.
-        by: whether the marks count pulls or rounds.
-        value: (state, decision) -> dict of arrays: what holds at a mark.
-        total: (state, decision, observation) -> dict of arrays: what a round adds, summed over the rounds before the
-            entry's decision. Booleans are counted. The sum is kept in the type of the summand; in 32 bit it carries its
-            rounding error along, so that it is off by one rounding.
+        by: unit of the marks, "pulls" or "rounds".
+        value: (state, decision) -> dict of arrays: the values at a mark.
+        total: (state, decision, observation) -> dict of arrays: terms of a round, summed over the rounds before the
+            entry's decision. Booleans are counted. The sum has the type of the term. In 32 bit it also carries its
+            rounding error, so that it is off by one rounding.
 
     Returns:
-        Record, for `run`, or for `sweep` as the third thing that `build` returns. The curves, (G, ...) each, are
-        `Outcome.curves` by their names, with the marks as `pulls` or `rounds`; in the columns of `Results` the names
+        Record, for `run`, or for `sweep` as the third result of `build`. The curves, (G, ...) each, are
+        `Outcome.curves` by their names, with the marks as `pulls` or `rounds`. In the columns of `Results` the names
         begin with `curve.`, and `Results.summary` describes them entry by entry.
 
     Raises:
-        ValueError: an argument is not as above, or there is neither `value` nor `total`. A function that does not
-            return a dict of arrays, or one with a name that is taken, is refused when the run begins.
+        ValueError: an argument is invalid, or there is neither `value` nor `total`. When the run begins, a function is
+            refused if it does not return a dict of arrays, or uses a name that is taken.
 
-    Cost: every round evaluates the functions, in every lane, and a chunk keeps their values of all its rounds, from
-        which the marks are written at its end. (LinGapE with six arms, four curves, 256 lanes, one core: a round took
-        24.5 us without curves, 28.5 with 10 marks, 29.8 with 100, 49 with 1,000.)
+    Cost: every round evaluates the functions in every lane. A chunk keeps their values of all its rounds, and fills the
+        marks at its end. (LinGapE with six arms, four curves, 256 lanes, one core: a round took 24.5 us without curves,
+        28.5 with 10 marks, 29.8 with 100, 49 with 1,000.)
 
     Example:
         UCB1, written in the contract, and its regret over time in a thousand runs:
@@ -131,7 +131,7 @@ def record(
 
 
 def start_curves(what: Record | None, algorithm: Algorithm, environment: Environment) -> Curves:
-    """The curves of a run that has not begun.
+    """Returns the curves of a run that has not begun.
 
     Raises:
         ValueError: a function of the record does not return a dict of arrays, or uses a name that is taken.
@@ -154,54 +154,54 @@ def start_curves(what: Record | None, algorithm: Algorithm, environment: Environ
     return Curves(entries, {name: _no_sum(x) for name, x in sums.items()})
 
 
-def seen(
+def snapshot_of(
     what: Record, curves: Curves, state: PyTree, rounds: Array, decision: Decision, *, counts: Array | None
-) -> Seen:
-    """What the marks see of a decision, if it counts."""
-    place = state.pulls if what.by == "pulls" else rounds
+) -> Snapshot:
+    """Returns the values of the curves at a decision."""
+    position = state.pulls if what.by == "pulls" else rounds
     values = _values(what, state, decision) | {name: _total(x) for name, x in curves.sums.items()}
-    return Seen(place, counts, {name: values[name].astype(old.dtype) for name, old in curves.entries.items()})
+    return Snapshot(position, counts, {name: values[name].astype(old.dtype) for name, old in curves.entries.items()})
 
 
-def marked(what: Record, curves: Curves, chunk: Seen, end: Seen) -> Curves:
-    """The curves after a chunk: each mark has the values of the last decision that is not behind it.
+def fill_marks(what: Record, curves: Curves, chunk: Snapshot, end: Snapshot) -> Curves:
+    """Fills the marks after a chunk: each gets the values of the last decision at or before it.
 
-    Written once a chunk, and not in every round, because a thousand marks cost more than the rounds.
+    This is done once per chunk, not in every round, because a thousand marks cost more than the rounds.
 
     Args:
         what: the record.
-        curves: before the chunk, with its sums after it.
-        chunk: of the decisions of the chunk, leaves (rounds, ...), whose places never fall.
-        end: of the decision after them.
+        curves: curves with the entries before the chunk and the sums after it.
+        chunk: snapshots of the decisions of the chunk, leaves (rounds, ...), whose positions never fall.
+        end: snapshot of the decision after them.
     """
-    dtype = np.promote_types(what.at.dtype, end.place.dtype)
-    marks, places = what.at.astype(dtype), chunk.place.astype(dtype)
-    chosen = jnp.searchsorted(places, marks, side="right").astype(jnp.int32) - 1
+    dtype = np.promote_types(what.at.dtype, end.position.dtype)
+    marks, positions = what.at.astype(dtype), chunk.position.astype(dtype)
+    chosen = jnp.searchsorted(positions, marks, side="right").astype(jnp.int32) - 1
     if chunk.counts is not None:
-        counted = jnp.where(chunk.counts, jnp.arange(len(places), dtype=jnp.int32), -1)
+        counted = jnp.where(chunk.counts, jnp.arange(len(positions), dtype=jnp.int32), -1)
         chosen = jnp.where(chosen < 0, -1, lax.cummax(counted)[chosen])
-    sees = marks >= end.place.astype(dtype)
+    is_reached = marks >= end.position.astype(dtype)
     if end.counts is not None:
-        sees &= end.counts
+        is_reached &= end.counts
 
     def entry(name: str, old: Array) -> Array:
-        within, after = (x.reshape(-1, *[1] * (old.ndim - 1)) for x in (chosen >= 0, sees))
+        within, after = (x.reshape(-1, *[1] * (old.ndim - 1)) for x in (chosen >= 0, is_reached))
         return jnp.where(after, end.values[name], jnp.where(within, chunk.values[name][chosen], old))
 
     return curves._replace(entries={name: entry(name, old) for name, old in curves.entries.items()})
 
 
-def summed(
+def sum_round(
     what: Record, curves: Curves, state: PyTree, decision: Decision, observation: PyTree, *, where: Array
 ) -> Curves:
-    """The curves after a round, of which `total` is added to the sums; unchanged unless `where` holds."""
+    """Adds the terms of a round to the sums; returns the curves unchanged unless `where` holds."""
     new = _summands(what, state, decision, observation)
     sums = {name: _added(old, new[name].astype(_total(old).dtype)) for name, old in curves.sums.items()}
     return curves._replace(sums=jax.tree.map(lambda new, old: jnp.where(where, new, old), sums, curves.sums))
 
 
 def _no_sum(like: Any) -> Array | Sum:
-    """Returns an empty sum of what has this shape and dtype."""
+    """Returns an empty sum of terms of this shape and dtype."""
     is_short = jnp.issubdtype(like.dtype, jnp.inexact) and jnp.finfo(like.dtype).bits <= 32
     return compensated.zeros(like.shape, like.dtype) if is_short else jnp.zeros(like.shape, like.dtype)
 
@@ -212,7 +212,7 @@ def _total(s: Array | Sum) -> Array:
 
 
 def _added(s: Array | Sum, x: Array) -> Array | Sum:
-    """Adds one term."""
+    """Adds one term to a sum."""
     if not isinstance(s, Sum):
         return s + x
     # The error of an infinite sum is not a number, and must not spoil it.
@@ -221,29 +221,29 @@ def _added(s: Array | Sum, x: Array) -> Array | Sum:
 
 
 def curves_of(what: Record | None, curves: Curves) -> dict[str, Array]:
-    """What a run hands on: its marks, and its curves (G, ...) by their names."""
+    """Returns the marks of a run and its curves (G, ...) by their names."""
     return {} if what is None else {what.by: what.at} | curves.entries
 
 
 def curve_columns(curves: Mapping[str, Array]) -> dict[str, Array]:
-    """The curves of a run as columns of a sweep."""
+    """Returns the curves of a run as columns of a sweep."""
     return {f"{PREFIX}.{name}": values for name, values in curves.items()}
 
 
 def is_marks(column: str) -> bool:
-    """Whether a column of a sweep holds the marks of its curves."""
+    """True if a column of a sweep holds the marks of its curves."""
     return column in {f"{PREFIX}.{by}" for by in get_args(By)}
 
 
 def is_curve(column: str | None) -> bool:
-    """Whether a column of a sweep holds curves, or their marks."""
+    """True if a column of a sweep holds curves, or their marks."""
     return column is not None and column.startswith(f"{PREFIX}.")
 
 
 def require_arrays(name: str, returned: Any) -> None:
-    """Raises `ValueError` unless what a function of the caller's returned is a dict of numbers and arrays of numbers.
+    """Raises `ValueError` unless a function of the caller returned a dict of numbers and arrays of numbers.
 
-    Anything else would fail once the runs have ended, in an error that does not name it.
+    Anything else would fail once the runs have ended, with an error that does not name it.
     """
     if not isinstance(returned, Mapping):
         raise ValueError(f"{name} must return a dict of arrays, got {checks.show(returned)}")
@@ -255,19 +255,19 @@ def require_arrays(name: str, returned: Any) -> None:
 
 
 def is_numeric(value: Any) -> bool:
-    """Whether this is a number or an array of numbers, booleans included; PRNG keys and text are none."""
+    """True if this is a number or an array of numbers, booleans included; False for PRNG keys and text."""
     if isinstance(value, (jax.Array, np.ndarray, np.generic)):
         return any(jnp.issubdtype(value.dtype, kind) for kind in (np.bool_, np.number))
     return isinstance(value, (bool, int, float, complex))
 
 
 def _values(what: Record, state: PyTree, decision: Decision) -> dict[str, Array]:
-    """What `value` makes of a decision."""
+    """Returns the values of `value` at a decision."""
     return {} if what.value is None else _checked("value", what.value(state, decision))
 
 
 def _summands(what: Record, state: PyTree, decision: Decision, observation: PyTree) -> dict[str, Array]:
-    """What `total` makes of a round."""
+    """Returns the terms of `total` in a round."""
     if what.total is None:
         return {}
     totals = _checked("total", what.total(state, decision, observation))
@@ -275,7 +275,7 @@ def _summands(what: Record, state: PyTree, decision: Decision, observation: PyTr
 
 
 def _checked(name: str, returned: Any) -> dict[str, Array]:
-    """What a function of a record returned, as arrays."""
+    """Returns the result of a record's function as arrays."""
     require_arrays(name, returned)
     for key in returned:
         if key in get_args(By):
@@ -284,5 +284,5 @@ def _checked(name: str, returned: Any) -> dict[str, Array]:
 
 
 def _increases(marks: Any) -> Any:
-    """Whether each mark lies behind the one before it: bool ()."""
+    """Returns True if each mark is larger than the one before it: bool ()."""
     return (marks[1:] > marks[:-1]).all()

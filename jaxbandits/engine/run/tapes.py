@@ -1,7 +1,7 @@
-"""Tapes: what happens in a run round by round, to be looked at, replayed, and laid beside another program's.
+"""Tapes: records of every round of a run, to be inspected, replayed, and compared with another program.
 
-`trace` writes the tape of a run, `replay` lets an algorithm hear the observations of one, and `first_difference` holds
-two against each other.
+`trace` records the tape of a run, `replay` feeds the observations of a tape to an algorithm, and `first_difference`
+compares two tapes.
 """
 
 from collections.abc import Callable
@@ -19,26 +19,26 @@ from jaxbandits.engine.run.compatibility import in_doubt, require_fit, require_p
 from jaxbandits.engine.run.loop import DEFAULT_CHUNK, Streams, streams
 
 Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
-Watch = Callable[[PyTree], PyTree]  # (state) -> what a tape writes down of it
+Watch = Callable[[PyTree], PyTree]  # (state) -> arrays that a tape records
 
 
 class Tape(NamedTuple):
-    """What happens in a run, round by round; entry r of every array is that of round r, from 0."""
+    """Record of a run, round by round; entry r of every array belongs to round r, from 0."""
 
-    actions: PyTree  # leaves (rounds, ...)          idle where the algorithm stops, and where its action does not exist
+    actions: PyTree  # leaves (rounds, ...)          idle if the algorithm stops or its action does not exist
     observations: PyTree  # leaves (rounds, ...)
     stops: Array  # bool (rounds,)                   the stopping rule holds before the round
     answers: PyTree  # leaves (rounds, ...)          the recommendation before the round
-    watched: PyTree = ()  # leaves (rounds, ...)     what `watch` saw of the state that decided
+    watched: PyTree = ()  # leaves (rounds, ...)     result of `watch` for the state that decided
 
 
 class Difference(NamedTuple):
-    """Where two tapes part."""
+    """First difference between two tapes."""
 
-    round: int  # from 0
-    field: str  # such as actions.arm; rounds if one of the tapes ends there
-    first: Any  # what the first tape has there
-    other: Any  # what the other tape has there
+    round: int  # round number, counted from 0
+    field: str  # name such as actions.arm; rounds if one of the tapes ends there
+    first: Any  # entry of the first tape
+    other: Any  # entry of the other tape
 
 
 def trace(
@@ -50,24 +50,24 @@ def trace(
     chunk: int = DEFAULT_CHUNK,
     watch: Watch | None = None,
 ) -> Tape:
-    """Runs one task and writes down every round: the same rounds as those of `jaxbandits.run` with the same key.
+    """Runs one task and records every round: the same rounds as `jaxbandits.run` with the same key.
 
     Args:
         key: the task's key.
-        algorithm: what decides.
-        environment: what answers.
-        rounds: to be written down. Idle are those after a stop, and those whose action does not exist.
+        algorithm: the algorithm that decides.
+        environment: the environment that answers.
+        rounds: number of rounds to record. Rounds after a stop, and rounds whose action does not exist, are idle.
         chunk: rounds between two refreshes of the algorithm's cache, as in `run`.
-        watch: (state) -> what the tape keeps of the state of every round; None: nothing.
+        watch: (state) -> arrays that the tape records in every round. If None, it records nothing of the state.
 
     Returns:
-        Tape of so many rounds. A decision, and the state that is watched, are those after planning, where that was due.
+        Tape of `rounds` rounds. If a plan is due, the decision and the watched state come after planning.
 
     Raises:
         ValueError: an argument is of the wrong kind, `rounds` or `chunk` is below 1, or the algorithm and the
-            environment do not fit together.
+            environment are not compatible.
 
-    Cost: the memory of all rounds, and a program that is compiled at every call, unless the call is within `jax.jit`.
+    Cost: the memory of all rounds, and a compilation in every call, unless the call is within `jax.jit`.
 
     Example:
         >>> from jaxbandits import linear, trace
@@ -88,7 +88,8 @@ def trace(
     def observe(r: Array, action: PyTree) -> PyTree:
         return environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
 
-    return _follow(algorithm, keys, observe, rounds, chunk, watch, in_doubt(algorithm, environment))
+    accepts = in_doubt(algorithm, environment)
+    return _follow(algorithm, keys, observe, rounds=rounds, chunk=chunk, watch=watch, accepts=accepts)
 
 
 def replay(
@@ -99,27 +100,27 @@ def replay(
     chunk: int = DEFAULT_CHUNK,
     watch: Watch | None = None,
 ) -> Tape:
-    """Lets an algorithm hear the observations of a tape, one a round, whatever it asks.
+    """Feeds the observations of a tape to an algorithm, one per round, whatever its actions are.
 
     Args:
-        algorithm: what decides.
-        tape: of a run of it, of another algorithm, or of a paper's own code, in NumPy arrays; only its observations are
-            used. Those of rounds in which the algorithm has stopped are passed over.
-        key: of the algorithm's own randomness, where it has any: that of the `trace`, to repeat it; by default
+        algorithm: the algorithm that decides.
+        tape: tape of a run of the same algorithm, of another one, or of a paper's own code in NumPy arrays. Only its
+            observations are used. Observations of rounds in which the algorithm has stopped are skipped.
+        key: key of the algorithm's own randomness. To repeat a `trace`, give its key. If None, it is
             `jax.random.key(0)`. Another program draws the same numbers with the keys of `round_keys`.
         chunk: rounds between two refreshes of the algorithm's cache, as in `run`.
-        watch: (state) -> what the tape keeps of the state of every round, to be compared with the other program's
-            variables; None: nothing.
+        watch: (state) -> arrays that the tape records in every round, to be compared with the other program's
+            variables. If None, it records nothing of the state.
 
     Returns:
-        Tape of what the algorithm did, as long as the other: `first_difference` says where they part.
+        Tape of the algorithm's actions, as long as the other tape. `first_difference` compares the two.
 
     Raises:
-        ValueError: an argument is of the wrong kind, `chunk` is below 1, or the observations have not one common
-            leading axis, of length 1 at least.
+        ValueError: an argument is of the wrong kind, `chunk` is below 1, or the observations lack a common leading
+            axis of length at least 1.
 
     Example:
-        An algorithm of your own is held to the contract, and then to what it is meant to do: two arms in turn, and the
+        Tests an algorithm of your own against the contract, and then against its definition: two arms in turn, and the
         better mean after ten rounds.
 
         >>> from jaxbandits import Algorithm, Decision, linear, testing, trace
@@ -159,18 +160,22 @@ def replay(
         raise ValueError(f"tape must have observations with one common leading axis, the rounds, got shapes {shapes}")
     ((rounds,),) = lengths
     keys = streams(jax.random.key(0, impl="threefry2x32") if key is None else key)
-    return _follow(algorithm, keys, lambda r, action: jax.tree.map(lambda x: x[r], observations), rounds, chunk, watch)
+
+    def observe(r: Array, action: PyTree) -> PyTree:
+        return jax.tree.map(lambda x: x[r], observations)
+
+    return _follow(algorithm, keys, observe, rounds=rounds, chunk=chunk, watch=watch)
 
 
 def round_keys(key: Key, rounds: int) -> Key:
-    """The keys with which an algorithm decides, for a program that is to draw the same random numbers.
+    """Returns the keys with which an algorithm decides, so that another program can draw the same random numbers.
 
     Args:
-        key: the task's key, that of `trace`, `replay` or `jaxbandits.run`.
-        rounds: how many.
+        key: the task's key, as for `trace`, `replay` or `jaxbandits.run`.
+        rounds: number of rounds.
 
     Returns:
-        Keys (rounds,), entry r that of round r.
+        Keys (rounds,), one per round.
 
     Raises:
         ValueError: `key` is no key, or `rounds` is below 1.
@@ -194,23 +199,23 @@ def round_keys(key: Key, rounds: int) -> Key:
 def first_difference(
     tape: Tape, other: Tape, *, tolerance: float = 0.0, absolute_tolerance: float = 0.0
 ) -> Difference | None:
-    """Where two tapes part: the first round in which they differ, and the first field that does.
+    """Returns the first round in which two tapes differ, and the first field that differs there.
 
     Args:
         tape: one tape.
-        other: the other, whose fields have the same structure. What another program leaves open (an answer before
-            there is one, a variable that it writes down now and then) is masked, `np.ma.masked_array`, in either tape,
-            and not compared.
-        tolerance: the most by which two floating-point numbers may differ, relative to the larger one. A NaN is equal
-            to a NaN.
-        absolute_tolerance: the same, in their own unit; it is enough if one of both holds.
+        other: the other tape, whose fields have the same structure. Entries that a program lacks (an answer before
+            there is one, a variable that it records rarely) may be masked in either tape, `np.ma.masked_array`. Masked
+            entries are not compared.
+        tolerance: largest difference of two floating-point numbers, relative to the larger one. A NaN is equal to a
+            NaN.
+        absolute_tolerance: largest difference in their own unit. Two numbers are equal if either tolerance holds.
 
     Returns:
-        Difference, or None where there is none. Within a round fields are compared in the order observations, watched,
+        Difference, or None if there is none. Within a round fields are compared in the order observations, watched,
         stops, actions, answers.
 
     Raises:
-        ValueError: an argument is of the wrong kind, or a field has another structure in the one than in the other.
+        ValueError: an argument is of the wrong kind, or a field has another structure in the other tape.
 
     Example:
         >>> ours = Tape(np.array([0, 1, 2]), np.zeros(3), np.zeros(3, bool), np.array([0, 0, 1]))
@@ -225,7 +230,7 @@ def first_difference(
     checks.instance("other", other, Tape)
     checks.not_negative("tolerance", tolerance)
     checks.not_negative("absolute_tolerance", absolute_tolerance)
-    found: list[Difference] = []
+    differences: list[Difference] = []
     lengths: list[tuple[int, int]] = []
     for field in ("observations", "watched", "stops", "actions", "answers"):
         ours, theirs = getattr(tape, field), getattr(other, field)
@@ -239,32 +244,32 @@ def first_difference(
             name = jax.tree_util.keystr(path, simple=True, separator=".")
             name = f"{field}.{name}" if name else field
             if x.shape[1:] != y.shape[1:]:
-                raise ValueError(f"other must have {name} of shape {x.shape[1:]} a round, got {y.shape[1:]}")
+                raise ValueError(f"other must have {name} of shape {x.shape[1:]} per round, got {y.shape[1:]}")
             lengths.append((len(x), len(y)))
             rounds = min(lengths[-1])
-            is_open = np.ma.getmaskarray(x)[:rounds] | np.ma.getmaskarray(y)[:rounds]
+            is_masked = np.ma.getmaskarray(x)[:rounds] | np.ma.getmaskarray(y)[:rounds]
             x, y = x.data, y.data
-            same = is_open | _is_same(x[:rounds], y[:rounds], tolerance, absolute_tolerance)
+            same = is_masked | _is_same(x[:rounds], y[:rounds], relative=tolerance, absolute=absolute_tolerance)
             differ = ~same.reshape(rounds, -1).all(axis=1)
             if differ.any():
                 r = int(np.argmax(differ))
-                found.append(Difference(r, name, x[r].tolist(), y[r].tolist()))
+                differences.append(Difference(r, name, x[r].tolist(), y[r].tolist()))
     for x, y in lengths:
         if x != y:
-            found.append(Difference(min(x, y), "rounds", x, y))
-    return min(found, key=lambda difference: difference.round, default=None)
+            differences.append(Difference(min(x, y), "rounds", x, y))
+    return min(differences, key=lambda difference: difference.round, default=None)
 
 
 def _require_watch(watch: Watch | None) -> None:
     checks.require(watch is None or callable(watch), "watch", "be a function of a state, or None", watch)
 
 
-def _is_same(x: np.ndarray, y: np.ndarray, tolerance: float, absolute: float) -> np.ndarray:
-    """Entry by entry."""
+def _is_same(x: np.ndarray, y: np.ndarray, *, relative: float, absolute: float) -> np.ndarray:
+    """Returns True for every entry that is the same within a tolerance."""
     if not (np.issubdtype(x.dtype, np.inexact) or np.issubdtype(y.dtype, np.inexact)):
         return x == y
-    with np.errstate(invalid="ignore"):  # of infinite numbers, which are equal or not
-        near = np.abs(x - y) <= np.maximum(tolerance * np.maximum(np.abs(x), np.abs(y)), absolute)
+    with np.errstate(invalid="ignore"):  # infinity minus infinity is a NaN; `x == y` decides there
+        near = np.abs(x - y) <= np.maximum(relative * np.maximum(np.abs(x), np.abs(y)), absolute)
     return (x == y) | near | (np.isnan(x) & np.isnan(y))
 
 
@@ -272,12 +277,13 @@ def _follow(
     algorithm: Algorithm,
     keys: Streams,
     observe: Observe,
+    *,
     rounds: int,
     chunk: int,
     watch: Watch | None,
     accepts: Callable[[PyTree], Array] | None = None,
 ) -> Tape:
-    """The tape of an algorithm whose observations come from `observe`."""
+    """Records the tape of an algorithm whose observations come from `observe`."""
     refresh, plan, stale = algorithm.refresh, algorithm.plan, algorithm.stale
 
     def one_round(state: PyTree, r: Array) -> tuple[PyTree, Tape]:

@@ -1,7 +1,7 @@
-"""Compiled programs of this process, found again by their text.
+"""A cache of the compiled programs of this process, by their text.
 
-`jax.jit` finds a program again by the Python function that it was traced from. A sweep makes its functions anew, so its
-programs are known by what they say: the same study under another key, or with other values in its table, is traced to
+`jax.jit` caches a program by the Python function that it was traced from. A sweep makes new functions in every call, so
+its programs are cached by their text. The same study under another key, or with other values in its table, is traced to
 the same text, and compiles nothing.
 """
 
@@ -12,9 +12,9 @@ from typing import Any
 
 import jax
 
-KEPT = 16  # programs; the one that has not been used for longest is dropped
+KEPT = 16  # number of cached programs; the one unused for longest is dropped
 
-_known: dict[Hashable, Any] = {}  # the last used at the end
+_known: dict[Hashable, Any] = {}  # cached programs, in the order of their last use
 _lock = threading.Lock()
 
 
@@ -22,19 +22,19 @@ def compiled(lowered: Any, devices: Sequence[Hashable], options: dict[str, Any] 
     """Compiles a program, unless this process has compiled the same one before.
 
     Args:
-        lowered: what `jax.jit(..).lower(..)` returns.
-        devices: that it runs on, which its text does not name.
-        options: of the compiler.
+        lowered: result of `jax.jit(..).lower(..)`.
+        devices: devices of the program, which its text does not name.
+        options: options of the compiler.
 
     Returns:
-        The compiled program, to be called with arguments as those that it was lowered for.
+        The compiled program, for arguments of the shapes and types that it was lowered for.
     """
     text = hashlib.sha256(lowered.as_text().encode()).digest()
-    # What the text lacks: arguments that are not used, and the classes of what is put in and given back.
+    # The text lacks unused arguments and the classes of inputs and outputs.
     arguments = lowered.in_tree, *map(str, jax.tree.leaves(lowered.args_info))
     results = jax.tree.structure(lowered.out_info)
     name = text, arguments, results, tuple(devices), tuple((options or {}).items())
-    with _lock:  # a thread that wants the same program waits for it
+    with _lock:  # a thread that needs the same program waits for it
         program = _known.pop(name, None)
         if program is None:
             program = lowered.compile(options)

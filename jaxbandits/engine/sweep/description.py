@@ -1,4 +1,4 @@
-"""What the manifest of a store says of a sweep."""
+"""Builds the manifest of a sweep."""
 
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +16,7 @@ from jaxbandits.engine.sweep.tasks import Job, current_settings
 
 
 def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bool | None = None) -> dict[str, Any]:
-    """The arguments of a sweep, as its manifest lists them; without those that the caller leaves open."""
+    """Returns the arguments of a sweep as in its manifest, without arguments that are None."""
     arguments = {
         "rows": job.rows,
         "seeds": job.seeds,
@@ -34,14 +34,14 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bo
 
 
 def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
-    """The manifest: all that decides the bits of the results, and the columns."""
-    from jaxbandits import __version__  # which is set only at the end of the package's own import
+    """Returns the manifest: everything that affects the bits of the results, and the columns."""
+    from jaxbandits import __version__  # set only at the end of the package's own import
 
     job = lane.job
     program, columns = fingerprint(lane)
     device = mesh.devices.flat[0]
     return describe_call(job, lanes=lanes, chunk=lane.chunk, scalars=lane.scalars) | {
-        "program": {"sha256": program},  # of build and metrics, with the values that they close over
+        "program": {"sha256": program},  # hash of build and metrics, with the values that they close over
         "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
         "columns": {"row": "int64", "seed": "int64"} | columns,
         "made_by": {
@@ -53,25 +53,25 @@ def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
             "device_kind": device.device_kind,
             "x64": current_settings().enable_x64,
         },
-        "settings": current_settings()._asdict(),  # of JAX: they are named where the program is another
+        "settings": current_settings()._asdict(),  # JAX settings, for the message if the program differs
     }
 
 
 def describe_horizon(horizon: np.ndarray) -> int | list[int]:
-    """The horizons of all rows, as one number where they are equal."""
+    """Returns the horizons of all rows, as one number if they are equal."""
     return int(horizon[0]) if (horizon == horizon[0]).all() else horizon.tolist()
 
 
 def describe_key(key: Key) -> dict[str, Any]:
-    """A PRNG key, typed or raw, as plain values."""
+    """Returns a PRNG key, typed or raw, as plain values."""
     if jnp.issubdtype(key.dtype, jax.dtypes.prng_key):
         return {"impl": str(jax.random.key_impl(key)), "data": np.asarray(jax.random.key_data(key)).tolist()}
     return {"impl": "raw", "data": np.asarray(key).tolist()}
 
 
 def name_of(function: Callable | None) -> str | None:
-    """The module and the name of a function, as far as they are known."""
-    inner = getattr(function, "func", function)  # of a functools.partial
+    """Returns the module and the name of a function, as far as they are known."""
+    inner = getattr(function, "func", function)  # the function of a functools.partial
     if inner is None:
         return None
     return f"{getattr(inner, '__module__', '?')}.{getattr(inner, '__qualname__', type(inner).__qualname__)}"

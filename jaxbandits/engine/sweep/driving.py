@@ -1,22 +1,22 @@
 """Drives a sweep, or a shard of one, in this process: lanes that are refilled as they finish.
 
-A batch of lanes advances by a few chunks of rounds in one call of the compiled program. The host then takes out the
-lanes that have finished and gives them new tasks, so that no lane waits for the slowest one. Several batches advance
-side by side, each driven by a thread of its own: on a CPU they occupy the cores (XLA runs small elementwise kernels on
-one), on an accelerator one batch computes while the host attends to the other.
+A batch of lanes advances by a few chunks of rounds in one call of the compiled program. The host then collects the
+finished runs and gives their lanes new tasks, so that no lane waits for the slowest one. Several batches advance side
+by side, each driven by its own thread. On a CPU they occupy the cores (XLA runs small elementwise kernels on one). On
+an accelerator one batch computes while the host serves the other.
 
 The life of a lane, from one visit of the host to the next:
 
-    free      no task: tasks[lane] is -1, its budget too, so that the program idles it
-      | a task is left in the queue
-    fresh     the host has written row, seed and budget; the next call starts the run anew
+    free      no task: tasks[lane] and budget[lane] are -1, so the program idles the lane
+      | the queue has a task
+    fresh     the host has written row, seed and budget; the next call starts the run
       | the call returns
-    running   status RUNNING: the lane keeps its state on the device, the host its counts
+    running   status RUNNING: the device keeps the lane's state, the host its counts
       | the call returns another status
-    done      the host fetches answer and metrics, hands the run to the queue, and frees the lane
+    done      the host fetches answer and metrics, adds the run to the queue, and frees the lane
 
-A portion whose time is up (`portions`) keeps what its running lanes have on the device, `queue.keep`. The next portion
-resumes them, `queue.resume`: such a lane is running from the start.
+A slice whose time is up (`slices`) saves the states of its running lanes by `queue.keep`. The next slice resumes them
+by `queue.resume`; such a lane is running from the start.
 """
 
 import functools
@@ -40,31 +40,30 @@ from jaxbandits.engine.store import Writer, agree, check_call, finished, load, r
 from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.program import Lane, Limits, Program, by_scalars, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import progress_bar
-from jaxbandits.engine.sweep.queue import Begun, Queue, part_of
+from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns, select_runs
 from jaxbandits.engine.sweep.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
 from jaxbandits.engine.sweep.tasks import Job, current_settings, under
 
-HOST_SECONDS = 1e-3  # that a batch loses by a visit of the host, at least (measured on two cores, 64 to 256 lanes)
+HOST_SECONDS = 1e-3  # least time, in seconds, that a host visit costs a batch (measured: two cores, 64 to 256 lanes)
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
-SHORTEST_ROUND = 1e-9  # seconds: a coarse clock may see none pass
-STOP_CHECK_SECONDS = (
-    1.0  # between two checks whether a shard is called off, each of which a network file system may slow
-)
+SHORTEST_ROUND = 1e-9  # least time of a round, in seconds: a coarse clock may measure 0
+# Seconds between two checks whether a shard is called off. A network file system may make each of them slow.
+STOP_CHECK_SECONDS = 1.0
 
 log = logging.getLogger(__name__)
 
 
 class Shard(NamedTuple):
-    """One of several parts of a sweep, whose tasks are a random choice of all, so that shards take equally long."""
+    """One of several parts of a sweep, each with a random share of the tasks, so that shards take equally long."""
 
-    number: int  # from 0
-    of: int
+    number: int  # position among the shards, counted from 0
+    of: int  # number of shards
 
 
 def run_in_memory(
     job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool, scalars: bool | None = None
 ) -> Results:
-    """Runs all tasks; nothing is kept of a sweep that is interrupted."""
+    """Runs all tasks in memory; an interrupted sweep loses its results."""
     shapes = shapes_of(job)
     lanes = lanes or default_lanes(shapes, mesh, job.total)
     chunk = chunk or default_chunk(shapes, lanes)
@@ -79,7 +78,7 @@ def run_in_memory(
 
 
 def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Results:
-    """The Results of all runs of a sweep, in order, with the values of its table."""
+    """Returns the Results of all runs of a sweep, in order, with the values of its table."""
     order = np.lexsort((columns["seed"], columns["row"]))
     columns = {name: values[order] for name, values in columns.items()}
     return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), stats)
@@ -97,15 +96,17 @@ def run_into_store(
     called_off: Callable[[], bool] = lambda: False,
     scalars: bool | None = None,
 ) -> None:
-    """Runs those tasks of a shard that are not in the store yet. The caller holds the locks."""
+    """Runs the tasks of a shard that are not in the store yet. The caller must hold the locks."""
     shapes = shapes_of(job)
     traced = functools.cache(lambda rounds: trace(job, shapes, rounds))
     open_arguments = {"lanes": lanes, "chunk": chunk, "scalars": scalars}
-    describe = functools.partial(_describe, job, shapes, traced, mesh, shard, open_arguments)
+    describe = functools.partial(
+        _describe, job, shapes=shapes, traced=traced, mesh=mesh, shard=shard, open_arguments=open_arguments
+    )
     manifest = agree(folder, describe, table_of(job.tasks))
     arguments = manifest["arguments"]
     tasks = tasks_of(shard, job.total)
-    todo = tasks[~finished(folder, job.rows, job.seeds)[tasks]]
+    todo = tasks[~finished(folder, rows=job.rows, seeds=job.seeds)[tasks]]
     stored = len(tasks) - len(todo)
     if stored:
         say(log, logging.INFO, "%s: %d of %d runs are stored already", folder, stored, len(tasks))
@@ -116,15 +117,15 @@ def run_into_store(
         program = compile_lanes(lane, mesh, tasks=len(todo), lanes=arguments["lanes"])
         queue = Queue(todo, job.rows)
         writer = Writer(folder, queue.collect, lambda: queue.stats(program), manifest.get("identity"))
-        checked = time.monotonic()
+        last_check = time.monotonic()
 
         def visit(count: int) -> None:
-            nonlocal checked
+            nonlocal last_check
             report(count, queue.stats(program), queue.censored)
             if writer.due(queue.waiting):
                 writer.write()
-            if time.monotonic() - checked > STOP_CHECK_SECONDS:
-                checked = time.monotonic()
+            if time.monotonic() - last_check > STOP_CHECK_SECONDS:
+                last_check = time.monotonic()
                 if called_off():
                     queue.close()
 
@@ -138,30 +139,39 @@ def run_into_store(
 def read_finished(
     job: Job, folder: Path, *, lanes: int | None, chunk: int | None, mesh: Mesh, scalars: bool | None
 ) -> Results | None:
-    """Reads a store that may not be written; None unless it holds all runs.
+    """Reads a store that cannot be written; returns None unless it holds all runs.
 
     Raises:
-        ValueError: the store holds another sweep, or a part that is none of its own.
+        ValueError: the store holds another sweep, or a part of another store.
     """
-    if not finished(folder, job.rows, job.seeds).all():
+    if not finished(folder, rows=job.rows, seeds=job.seeds).all():
         return None
     shapes, open_arguments = shapes_of(job), {"lanes": lanes, "chunk": chunk, "scalars": scalars}
     traced = functools.partial(trace, job, shapes)
-    wanted = _describe(job, shapes, traced, mesh, Shard(0, 1), open_arguments, read_manifest(folder))
-    check_call(folder, wanted, table_of(job.tasks))
+    manifest = _describe(
+        job,
+        read_manifest(folder),
+        shapes=shapes,
+        traced=traced,
+        mesh=mesh,
+        shard=Shard(0, 1),
+        open_arguments=open_arguments,
+    )
+    check_call(folder, manifest, table_of(job.tasks))
     return of_tasks(load(folder), job.rows, job.seeds)
 
 
 def _describe(
     job: Job,
+    manifest: dict[str, Any] | None,
+    *,
     shapes: Shapes,
     traced: Callable[[int], Lane],
     mesh: Mesh,
     shard: Shard,
     open_arguments: dict[str, Any],
-    manifest: dict[str, Any] | None,
 ) -> dict[str, Any]:
-    """The manifest of this sweep; what the caller leaves open is as in the store's."""
+    """Returns the manifest of this sweep; arguments that are None come from the store's `manifest`, if any."""
     settled = manifest["arguments"] if manifest else {}
     lanes, chunk, scalars = (open_arguments[name] for name in ("lanes", "chunk", "scalars"))
     lanes = lanes or settled.get("lanes") or default_lanes(shapes, mesh, -(-job.total // shard.of))
@@ -171,13 +181,13 @@ def _describe(
 
 
 def _log_advice(stats: Stats) -> None:
-    """Says what would have been faster."""
+    """Logs the arguments that would have been faster, if any."""
     if stats.advice:
         say(log, logging.INFO, "%s", stats.advice)
 
 
 def tasks_of(shard: Shard, total: int) -> np.ndarray:
-    """The tasks of a shard, seed by seed: the same in every process."""
+    """Returns the tasks of a shard, seed by seed: the same in every process."""
     if shard.of == 1:
         return np.arange(total)
     return np.sort(np.random.default_rng(0).permutation(total)[shard.number :: shard.of])
@@ -188,8 +198,8 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
 
     Args:
         program: the compiled call.
-        job: what is run.
-        queue: where the tasks come from and the finished runs go.
+        job: the sweep.
+        queue: source of the tasks and collector of the finished runs.
         visit: called after every call of every batch, by the batch's thread, with the number of runs that finished.
     """
     settings = current_settings()
@@ -208,12 +218,12 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
 
 
 def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
-    """Advances one batch of lanes until there is no task left for it.
+    """Advances one batch of lanes until the queue has no task for it.
 
-    What a lane was given is written where it changes, and sums are taken whole, since a visit that passes over a few
-    hundred thousand lanes a dozen times takes as long as their rounds.
+    Only the entries of lanes that change are written, and sums run over whole arrays. A visit that passed over a few
+    hundred thousand lanes a dozen times would take as long as their rounds.
     """
-    tasks = np.full(program.all_lanes, -1)  # id of the task in each lane; -1: none
+    tasks = np.full(program.all_lanes, -1)  # id of the task in each lane; -1 if there is none
     row, seed = np.zeros((2, program.all_lanes), np.int32)
     budget = np.full(program.all_lanes, -1, np.int32)  # a lane without a task idles
     horizon = None if job.horizon is None else np.repeat(job.horizon[:1], program.all_lanes)
@@ -221,7 +231,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     report = {name: np.zeros(program.all_lanes, np.int64) for name in ("pulls", "rounds")}
 
     def give(lanes: np.ndarray, ids: np.ndarray) -> None:
-        """Ids go seed by seed: rows of different cost are mixed, and a sweep cut short has runs of every row."""
+        """Gives lanes new tasks. Ids run seed by seed: this mixes rows of different cost, also in a sweep cut short."""
         tasks[lanes] = ids
         seed[lanes], row[lanes] = np.divmod(ids, job.rows)
         budget[lanes] = job.budgets(row[lanes])
@@ -231,16 +241,16 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     def total(counts: np.ndarray) -> int:
         return int(counts.sum(dtype=np.int64))
 
-    begun = queue.resume(program.all_lanes)
-    if begun is not None:
-        held = np.arange(len(begun.tasks))
-        give(held, begun.tasks)
-        for name, before in zip(report, begun[1:3], strict=True):
+    resumed = queue.resume(program.all_lanes)
+    if resumed is not None:
+        held = np.arange(len(resumed.tasks))
+        give(held, resumed.tasks)
+        for name, before in zip(report, (resumed.pulls, resumed.rounds), strict=True):
             report[name][held] = before
-    batch = program.fill(begun.leaves if begun is not None else ())
-    counted = {name: total(values) for name, values in report.items()}  # of the runs that are under way
+    batch = program.fill(resumed.leaves if resumed is not None else ())
+    counted = {name: total(values) for name, values in report.items()}  # pulls and rounds of the unfinished runs
     free = np.flatnonzero(tasks < 0)
-    chunks, visited = 1, time.perf_counter()  # visited: when the host last came back from `visit`
+    chunks, visited = 1, time.perf_counter()  # visited: time at which the last `visit` returned
     while not queue.closed:
         new = queue.take(len(free))
         filled, free = free[: len(new)], free[len(new) :]
@@ -250,9 +260,9 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         fresh[filled] = True
         limits = Limits(budget, horizon)
         started = time.perf_counter()
-        batch, answered = program.call(row, seed, fresh, limits, np.int32(chunks), batch)
+        batch, answered = program.call(row, seed, fresh, limits=limits, chunks=np.int32(chunks), batch=batch)
         # Wait first: device_get would wait with Python's lock held, and keep the other batches from starting. A CPU may
-        # read the arrays that it was given in place, so they are written only once the call has ended.
+        # read its input arrays in place, so they are written only once the call has ended.
         jax.block_until_ready(answered)
         ended = time.perf_counter()
         report = answered | jax.device_get({name: answered[name] for name in ("status", "pulls", "rounds")})
@@ -261,11 +271,11 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         done = done[tasks[done] >= 0]
         part = {}
         if len(done):
-            # Answers and metrics may be large, curves for instance: they are fetched only where runs have ended.
+            # Answers and metrics may be large, curves for instance, so they are fetched only if runs have ended.
             report |= jax.device_get(answered)
             part = {"row": row[done].astype(np.int64), "seed": seed[done].astype(np.int64)}
             part |= {name: x[done] for name, x in report.items()}
-        # A lane without a task has the counts of its last run.
+        # A lane without a task still has the counts of its last run.
         sums = {name: total(report[name]) - total(report[name][free]) for name in counted}
         queue.add(
             part,
@@ -282,14 +292,14 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     if queue.keeps and (tasks >= 0).any():
         leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.device_get(batch))]
         pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
-        queue.keep(part_of(Begun(tasks, pulls, rounds, leaves), np.flatnonzero(tasks >= 0)))
+        queue.keep(select_runs(UnfinishedRuns(tasks, pulls, rounds, leaves), np.flatnonzero(tasks >= 0)))
 
 
 def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) -> int:
-    """Chunks of the next call, from the length of runs so far and the time that a round of the batch takes.
+    """Computes the chunks of the next call from the length of runs so far and the batch's time per round.
 
     A visit costs the batch the time of h rounds. With calls of c rounds, a run of m rounds waits c / 2 rounds for the
-    visit once it has ended. The losses h / c + c / (2 m) are least at c = sqrt(2 h m).
+    visit once it has ended. The loss h / c + c / (2 m) is smallest at c = sqrt(2 h m).
     """
     m = queue.rounds / (queue.finished + program.all_lanes * program.batches)
     visit_seconds = max(HOST_SECONDS, queue.host_seconds / queue.visits)

@@ -1,8 +1,8 @@
-"""What a sweep checks before its first round, in one small program of its own.
+"""Checks a sweep before its first round, in one small program of its own.
 
-Within a traced program nothing can raise: a bad parameter in the table of tasks would end its runs as censored, and an
-algorithm that breaks the contract would return wrong results as STOPPED. Both are found here, and cost a fraction of
-what it takes to compile the sweep itself.
+Within a traced program nothing can raise. A bad parameter in the table of tasks would end its runs as censored, and an
+algorithm that breaks the contract would return wrong results as STOPPED. This program detects both, at a fraction of
+the time that compiling the sweep takes.
 """
 
 import functools
@@ -29,8 +29,8 @@ from jaxbandits.engine.run.recording import start_curves
 from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
 
-COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # it runs once: compiling is what takes time
-ROWS = 4096  # of the table that are checked at a time, so that memory does not grow with the table
+COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # the program runs once: compiling dominates
+ROWS = 4096  # rows of the table that are checked at a time, so that memory does not grow with the table
 
 log = logging.getLogger(__name__)
 
@@ -38,18 +38,19 @@ log = logging.getLogger(__name__)
 def preflight(job: Job) -> None:
     """Checks the parameters of all rows, and the promise of `idle` on the values of the first row.
 
-    The checks of every row are those that `build` and `init` make of traced values (`jaxbandits.checks`). They run with
-    the key of the row's first seed; instances that are drawn at random are not checked for the other seeds.
+    Every row goes through the checks of traced values in `build` and `init` (`jaxbandits.checks`). They run with the
+    key of the row's first seed; random instances are not checked for the other seeds.
 
-    The promise is that observing the idle action changes no bit of the state. It is tried on the initial state and on
-    that after one round (of an algorithm that plans before its first round: on the initial state alone).
+    The promise is that observing the idle action changes no bit of the state. It is tested on the initial state and on
+    the state after one round. For an algorithm that plans before its first round, it is tested on the initial state
+    alone.
 
     Args:
         job: the sweep.
 
     Raises:
-        ValueError: a parameter is refused, with its row; the algorithm and the environment do not fit together; or
-            observing `idle` changes the state.
+        ValueError: a parameter is refused (the message names its row); the algorithm and the environment are not
+            compatible; or observing `idle` changes the state.
     """
     started = time.perf_counter()
     with checks.without_traced():
@@ -80,19 +81,19 @@ def preflight(job: Job) -> None:
 
 
 def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
-    """Which parts of the state the idle action changes: bool () each."""
+    """Returns True for every part of the state that the idle action changes: bool () each."""
     keys = streams(fold_task(key, row, 0))
     algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
     require_fit(algorithm, environment)
     start_curves(record, algorithm, environment)
 
-    # Idle, a round as the engine would carry it out, idle: a loop, so that each function is compiled once.
+    # Three rounds: idle, a round as in the engine, idle. In a loop, each function is compiled once.
     def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
         state, changed = carry
         active = r == 1
         if algorithm.stale is not None:
             active &= ~algorithm.stale(state)
-        # Whether the state stops is left out, and so is the work of finding out.
+        # `stop` is not read, so XLA removes its computation.
         action = algorithm.decide(jax.random.fold_in(keys.decide, r), state).action
         action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), action, algorithm.idle)
         observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
@@ -108,7 +109,7 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
 
 
 def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:
-    """Builds and initialises one row, for the checks that this makes."""
+    """Builds and initialises one row, to run the checks inside."""
     keys = streams(fold_task(key, row, 0))
     algorithm, _, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
     algorithm.init(keys.init)
@@ -118,8 +119,8 @@ def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
     """Traces a function of (tasks, key, row).
 
     Returns:
-        The same with the arrays that it closes over as a first argument, which XLA then need not fold and keep; these
-        arrays; whether the function makes checks.
+        The function with the arrays that it closes over as a first argument, so that XLA need not fold and keep them;
+        these arrays; True if the function makes checks.
     """
     row = jax.ShapeDtypeStruct((), np.int32)
     jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
@@ -133,14 +134,14 @@ def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
 
 
 def _checked(check: Callable[[Array], None]) -> Callable[[Array], tuple[checkify.Error, None]]:
-    """The same with the error of its checks as a first result."""
+    """Returns the function with the error of its checks as a first result."""
     return checkify.checkify(check, errors=checkify.user_checks)
 
 
 def _is_refused(check: Callable[[Array], None], rows: int) -> Array:
-    """Whether any check of a row fails: bool (rows,).
+    """Returns True for every row in which a check fails: bool (rows,).
 
-    Errors have codes that are counted within the process. They are left out, so that the program has the same text in
+    The codes of errors are counted within the process. They are left out, so that the program has the same text in
     every process, and JAX finds it in its cache of compiled programs.
     """
 

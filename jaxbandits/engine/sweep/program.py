@@ -38,21 +38,21 @@ from jaxbandits.engine.sweep.sizing import (
 )
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
 
-LANES, DEVICES = "lanes", "devices"  # axis names: of the vmap within a device, of the mesh
-LIFTED_BYTES = 2**20  # closed-over arrays from this size on are inputs of the program rather than constants in its text
+LANES, DEVICES = "lanes", "devices"  # axis names of the vmap within a device and of the mesh
+LIFTED_BYTES = 2**20  # size from which closed-over arrays are inputs of the program instead of constants in its text
 
 log = logging.getLogger(__name__)
 
 
 class Limits(NamedTuple):
-    """When runs end at the latest."""
+    """Upper limits of the runs."""
 
-    rounds: Any  # int32 (lanes,)    the budget; -1 in a lane that is to idle
+    rounds: Any  # int32 (lanes,)    the budget; -1 in a lane without a task, which idles
     pulls: Any  # int (lanes,)       the horizon; None if there is none
 
 
 class Batch(NamedTuple):
-    """What one batch of lanes carries from chunk to chunk."""
+    """State of one batch of lanes, carried from chunk to chunk."""
 
     state: PyTree  # leaves (lanes, ...)    on the devices
     rounds: Array  # int32 (lanes,)
@@ -60,34 +60,34 @@ class Batch(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """What one lane does in a call, traced: the job's own Python code runs once, however many lanes there will be."""
+    """The traced call of one lane: the job's own Python code runs once, whatever the number of lanes."""
 
     job: Job
     shapes: Shapes
-    chunk: int  # rounds
+    chunk: int  # number of rounds
     jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
-    inputs: tuple[PyTree, ...]  # shapes, from `row` on
-    outputs: PyTree  # shapes
-    seconds: float  # that tracing took
-    scalars: bool = False  # its rounds work on scalars, see `scalars`
+    inputs: tuple[PyTree, ...]  # shapes of the inputs, from `row` on
+    outputs: PyTree  # shapes of the outputs
+    seconds: float  # tracing time
+    scalars: bool = False  # True if rounds work on scalars, see `scalars`
 
 
 class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
 
     call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, limits, chunks, batch) -> (batch, report)
-    fill: Callable[[Sequence[np.ndarray]], Batch]  # the leaves of the first lanes -> a batch; the others have no task
-    lanes: int  # of one device
+    fill: Callable[[Sequence[np.ndarray]], Batch]  # (leaves of the first lanes) -> batch; the other lanes have no task
+    lanes: int  # number of lanes per device
     devices: int
-    batches: int  # to be advanced side by side
+    batches: int  # number of batches that advance side by side
     chunk: int
-    shapes: Shapes  # of one lane
-    seconds: float  # that tracing and compiling took
+    shapes: Shapes  # shapes of one lane
+    seconds: float  # time of tracing and compiling
     bytes: int  # device memory of all batches on one device
 
     @property
     def all_lanes(self) -> int:
-        """Lanes of one batch, on all devices together."""
+        """Counts the lanes of one batch, on all devices together."""
         return self.lanes * self.devices
 
 
@@ -103,14 +103,22 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     with checks.without_traced():
         jaxpr, outputs = make(task, job.key, *inputs)
     refuse_traced(jaxpr.consts)
-    return Lane(job, shapes, chunk, jaxpr, inputs, outputs, time.perf_counter() - started)
+    return Lane(
+        job=job,
+        shapes=shapes,
+        chunk=chunk,
+        jaxpr=jaxpr,
+        inputs=inputs,
+        outputs=outputs,
+        seconds=time.perf_counter() - started,
+    )
 
 
 def by_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
-    """The lane as it is to be compiled: on scalars, on arrays, or (None) on what pays where it will run.
+    """Chooses whether the lane is compiled on scalars or on arrays; if `scalars` is None, whichever should be faster.
 
-    A CPU keeps arrays: as XLA compiles for it by default, which copies all of a round into each of its outputs, scalars
-    are five to ten times slower there.
+    A CPU keeps arrays. By default, XLA for a CPU copies all of a round into each of its outputs, which makes scalars
+    five to ten times slower.
     """
     loop = loop_of(lane)
     if scalars is None:
@@ -119,15 +127,15 @@ def by_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
 
 
 def loop_of(lane: Lane) -> Any:
-    """The equation of the loop over a chunk's rounds."""
+    """Returns the equation of the loop over a chunk's rounds."""
     state, rounds, curves = lane.inputs[-1]
     return rounds_of(lane.jaxpr.jaxpr, lane.chunk, jax.tree.leaves((state, rounds, curves)))
 
 
 def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
-    """Identifies a program: a hash of all its operations and constants; its columns and their types.
+    """Returns a hash of all operations and constants of a program, and its columns with their types.
 
-    It is that of a table of one row, because a store may be given more of them, and of the lane on arrays.
+    The hash is taken for the lane on arrays, and for a table of one row, because a store may grow by rows.
     """
     lane = lane._replace(scalars=False)
     advance_lanes, data = _lifted(lane)
@@ -142,15 +150,15 @@ def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
 
 
 def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
-    """Compiles the advance of one batch of `lanes` lanes a device, for as many batches as `tasks` tasks can fill."""
+    """Compiles the call of one batch of `lanes` lanes per device, for as many batches as `tasks` tasks can fill."""
     started = time.perf_counter()
     shapes, chunk = lane.shapes, lane.chunk
     require_memory(shapes, mesh, lanes, chunk)
     with with_memory_advice(shapes, lanes, chunk):
         executable, call, fill = _compile(lane, mesh, lanes)
         if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
-            # jaxlib's batched LAPACK calls wait inside the pool of threads that is to do their work: two at a time
-            # would lock up. The library's own algorithms make no such call (see numerics.linalg).
+            # jaxlib's batched LAPACK calls wait inside the thread pool that does their work, so two at a time would
+            # deadlock. The library's own algorithms make no such call (see numerics.linalg).
             say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
@@ -159,12 +167,12 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
         else:
             batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
     sizes = executable.memory_analysis()
-    # What is donated counts once.
+    # Donated memory counts once.
     needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
     needed = batches * (needed + sizes.temp_size_in_bytes)
     memory = device_memory(mesh)
     if memory is not None and needed > memory:
-        # A CPU would not refuse: the system would kill the process once the memory is touched.
+        # A CPU would not fail: the system would kill the process once the memory is used.
         raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
     program = Program(
         call=call,
@@ -180,7 +188,7 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     say(
         log,
         logging.INFO,
-        "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB a device",
+        "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
         program.seconds,
         batches,
         lanes,
@@ -192,13 +200,13 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
 
 
 def _advance_lane(job: Job, chunk: int) -> Callable:
-    """(task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), of one lane."""
+    """Returns the call of one lane: (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report)."""
 
     def one_lane(
         task: PyTree, key: Key, row: Array, seed: Array, fresh: Array, limits: Limits, chunks: Array, batch: Batch
     ) -> tuple[Batch, dict[str, Array]]:
         keys = streams(fold_task(key, row, seed))
-        # Built outside the loops: what a factory precomputes is done once a call.
+        # Built outside the loops, so that a factory's precomputation runs once per call.
         algorithm, environment, record = build_row(job, task, keys.build)
         state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
         rounds = jnp.where(fresh, 0, batch.rounds)
@@ -207,7 +215,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
         def one_chunk(_: Array, carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
             status, rounds, state, curves = carry
-            # A run that has ended keeps every bit, so that it does not matter when the host looks.
+            # A run that has ended keeps every bit, so the time of the host's visit does not matter.
             allowed = jnp.where(status == Status.RUNNING, limits.rounds, -1)
             outcome, curves = advance(
                 algorithm,
@@ -222,17 +230,24 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 chunk=chunk,
                 axis_name=LANES,
             )
-            # A lane that has ended keeps its status: without rounds left it would soon be MAX_ROUNDS.
+            # A lane that has ended keeps its status; its budget of -1 would turn it into MAX_ROUNDS.
             status = jnp.where(status == Status.RUNNING, outcome.status, status)
             return status, outcome.rounds, outcome.state, curves
 
         start = jnp.int32(Status.RUNNING), rounds, state, curves
         status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
         answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-        outcome = Outcome(status, state.pulls, rounds, answer, state, curves_of(record, curves))
+        outcome = Outcome(
+            status=status,
+            pulls=state.pulls,
+            rounds=rounds,
+            answer=answer,
+            state=state,
+            curves=curves_of(record, curves),
+        )
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
-        if environment.stream is not None:  # for `compare(.., paired=True)`, see `pairs`
+        if environment.stream is not None:  # read by `compare(.., paired=True)`
             report["stream"] = jax.random.bits(environment.stream, (2,), jnp.uint32)
         for name, value in _metrics(job, task, outcome).items():
             if name in report or name in ("row", "seed") or is_task_column(name):
@@ -244,7 +259,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
 
 def _metrics(job: Job, task: PyTree, outcome: Outcome) -> Mapping[str, Array]:
-    """What the caller's `metrics` makes of a run."""
+    """Returns the caller's `metrics` of a run."""
     if job.metrics is None:
         return {}
     metrics = job.metrics(task, outcome)
@@ -253,10 +268,10 @@ def _metrics(job: Job, task: PyTree, outcome: Outcome) -> Mapping[str, Array]:
 
 
 def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
-    """The advance of the lanes of one device, with large closed-over arrays as its first argument.
+    """Returns the call of the lanes of one device, with large closed-over arrays as its first argument.
 
-    As constants they would be part of the program's text, for XLA to read, fold, copy and keep in its cache: 123 MB of
-    images took 2 s to compile and 0.5 s to hash. Small ones are better known to the compiler.
+    As constants they would be part of the program's text, which XLA reads, folds, copies and caches: 123 MB of images
+    took 2 s to compile and 0.5 s to hash. Small arrays stay constants, so that the compiler knows them.
 
     Returns:
         (data, tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report); the data.
@@ -271,9 +286,9 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
         def task_of(tasks: PyTree, row: Array) -> PyTree:
             return jax.tree.map(lambda leaf: leaf[row], tasks)
 
-        def one_lane(tasks: PyTree, key: Key, row: Array, *rest: PyTree) -> tuple[Batch, dict[str, Array]]:
+        def one_lane(tasks: PyTree, key: Key, row: Array, *others: PyTree) -> tuple[Batch, dict[str, Array]]:
             task = task_of(tasks, row)
-            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *rest)))
+            leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *others)))
             return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
         if not lane.scalars:
@@ -289,14 +304,14 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
 
 
 def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
-    """The shapes of the inputs of so many lanes, which share the number of chunks."""
+    """Returns the shapes of the inputs of `lanes` lanes, which share the number of chunks."""
     *per_lane, chunks, batch = inputs
     *per_lane, batch = jax.tree.map(lambda x: jax.ShapeDtypeStruct((lanes, *x.shape), x.dtype), [*per_lane, batch])
     return *per_lane, chunks, batch
 
 
 def lower(lane: Lane, mesh: Mesh, lanes: int) -> Lowered:
-    """Lowers the advance of `lanes` lanes a device, also for devices that are only described."""
+    """Lowers the call of `lanes` lanes per device, also for devices that are only described."""
     mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
@@ -324,17 +339,22 @@ def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callabl
     shared = jax.device_put((_lifted(lane)[1], lane.job.tasks, lane.job.key), everywhere)
 
     def fill(leaves: Sequence[np.ndarray]) -> Batch:
-        # Copied, because the call is to write into it; a program that makes zeros would have to be compiled.
+        # Copied, because the call writes into it; a program that makes zeros would have to be compiled.
         lanes = [np.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(inputs[-1])]
         for all_lanes, first in zip(lanes, leaves, strict=False):
             all_lanes[: len(first)] = first
         return jax.device_put(jax.tree.unflatten(jax.tree.structure(inputs[-1]), lanes), over_lanes, may_alias=False)
 
-    return program, lambda *given: program(*shared, *given), fill
+    def call(
+        row: np.ndarray, seed: np.ndarray, fresh: np.ndarray, *, limits: Limits, chunks: np.int32, batch: Batch
+    ) -> tuple[Batch, dict[str, Array]]:
+        return program(*shared, *(row, seed, fresh, limits, chunks, batch))
+
+    return program, call, fill
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:
-    """The answer as columns: `answer`, or one column a leaf where it is a structure."""
+    """Returns the answer as columns: `answer`, or one column per leaf if it is a structure."""
     leaves, _ = jax.tree.flatten_with_path(answer)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in leaves]
     columns = {f"answer.{name}" if name else "answer": leaf for name, (_, leaf) in zip(names, leaves, strict=True)}

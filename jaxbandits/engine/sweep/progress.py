@@ -11,7 +11,7 @@ from typing import Any
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats
 
-TERMINAL_SECONDS, LOG_SECONDS = 0.2, 5.0  # between two redraws; a log file keeps all of them
+TERMINAL_SECONDS, LOG_SECONDS = 0.2, 5.0  # time between two redraws; a log file keeps all of them
 
 log = logging.getLogger(__name__)
 
@@ -36,22 +36,22 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
         ) from error
     lock = threading.Lock()  # every batch reports from its own thread
     pause = LOG_SECONDS
-    bar: Any = None  # None once it is dropped
+    bar: Any = None  # the bar; None once it is dropped
     is_compiling, drawn = True, time.time()
 
     def drop(error: Exception) -> None:
         nonlocal bar
         if bar is not None:
-            bar.disable = True  # or its `__del__` would draw it once more
+            bar.disable = True  # otherwise its `__del__` would draw it once more
         bar = None
-        with contextlib.suppress(Exception):  # tqdm lets go of its lock only after a refresh that has succeeded
+        with contextlib.suppress(Exception):  # tqdm releases its lock only after a successful refresh
             tqdm.get_lock().release()
         say(log, logging.INFO, "the progress bar is dropped, since it cannot be written: %r", error)
 
     def draw(count: int, stats: Stats, censored: int) -> None:
         nonlocal drawn, is_compiling
         if is_compiling:
-            bar.unpause()  # so that what it says of the time left is of the runs
+            bar.unpause()  # restarts its clock, so that the estimate of the remaining time excludes compiling
             is_compiling = not (stats.rounds or stats.visits)  # runs may end before their first round
         if is_compiling:
             return
@@ -73,7 +73,7 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
                 drop(error)
 
     try:
-        if sys.stderr is not None:  # as in a daemon, and in Windows without a console
+        if sys.stderr is not None:  # it is None in a daemon, and in Windows without a console
             pause = TERMINAL_SECONDS if sys.stderr.isatty() else LOG_SECONDS
             bar = tqdm(total=total, initial=done, unit="run", mininterval=pause, smoothing=0.05, postfix="compiling")
     except Exception as error:

@@ -1,4 +1,4 @@
-"""How large the batches of a sweep are, how many advance side by side, and whether they fit into memory."""
+"""Chooses the size and number of the batches of a sweep, and checks that they fit into memory."""
 
 import contextlib
 import math
@@ -16,26 +16,28 @@ from jaxbandits.engine.run.recording import Curves, start_curves
 from jaxbandits.engine.sweep.tasks import Job, build_row
 
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
-VECTOR = 8  # lanes
-CPU_BYTES = 2**23  # of the states of a batch; beyond it they leave the caches (twice as much runs at .7 of the rate)
-LAUNCHED_BYTES = 1.2e8  # that an H200 reads or writes while it launches a round of ten kernels: 4.8 TB/s, 2.5 us each
-SPREAD = 2  # the longest run over the mean one
-ACCELERATOR_SHARE = 8  # the states of one batch take at most this part of the memory: two batches, inputs and outputs
-CHUNK_BYTES = 2**28  # most memory for what a chunk of one batch keeps of its rounds
-STATM = Path("/proc/self/statm")  # where Linux says what this process has mapped
-GROUPS, GROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # its control groups, and their limits
+VECTOR = 8  # number of lanes that fill whole vector registers
+CPU_BYTES = 2**23  # bytes of a batch's states that stay in the caches (twice as many run at .7 of the rate)
+# Bytes that an H200 reads or writes while it launches a round of ten kernels: 4.8 TB/s, 2.5 us each.
+LAUNCHED_BYTES = 1.2e8
+SPREAD = 2  # ratio of the longest run to the mean one
+# The states of one batch take at most one eighth of the memory: two batches, inputs and outputs.
+ACCELERATOR_SHARE = 8
+CHUNK_BYTES = 2**28  # largest memory for the noise and curve values of one batch's chunk
+STATM = Path("/proc/self/statm")  # file in which Linux lists the mapped memory of this process
+GROUPS, GROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # control groups of this process; their limits
 
 
 class Shapes(NamedTuple):
-    """What one lane carries and draws, as `jax.ShapeDtypeStruct`s."""
+    """Shapes of the arrays that one lane carries and draws, as `jax.ShapeDtypeStruct`s."""
 
-    state: PyTree  # of the algorithm
-    noise: PyTree  # of one round
-    curves: Curves  # what is recorded beside the state
+    state: PyTree  # state of the algorithm
+    noise: PyTree  # noise of one round
+    curves: Curves  # curves recorded beside the state
 
     @property
     def round_bytes(self) -> int:
-        """Of what a chunk keeps of each of its rounds: the noise, and what the marks of curves may see."""
+        """Counts the bytes that a chunk stores per round: the noise and the recorded curve values."""
         return size_in_bytes(self.noise) + sum(size_in_bytes(x) // x.shape[0] for x in self.curves.entries.values())
 
 
@@ -47,38 +49,41 @@ def shapes_of(job: Job) -> Shapes:
         curves = start_curves(record, algorithm, environment)
         return algorithm.init(job.key), environment.noise(job.key), curves
 
-    # Made anew, because a state that an algorithm builds from Python's numbers has weak types, and a batch has none.
+    # Rebuilt without weak types: a state made of Python numbers has them, a batch does not.
     return Shapes(*jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), jax.eval_shape(first_row)))
 
 
 def cores() -> int:
-    """Cores that this process may use. `NPROC`, which XLA heeds too, gives a worker its share of a machine."""
+    """Counts the cores that this process may use. `NPROC`, which XLA reads too, limits a worker to its share."""
     available = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     limit = os.environ.get("NPROC", "")
     return min(available, int(limit)) if limit.isdecimal() and int(limit) > 0 else available
 
 
 def side_by_side(mesh: Mesh) -> int:
-    """Batches that advance at the same time: what makes one device a core busy on a CPU, two on an accelerator."""
+    """Returns the number of batches that advance side by side: one device per core on a CPU, two on an accelerator."""
     return max(1, cores() // mesh.size) if on_cpu(mesh) else 2
 
 
 def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
-    """Lanes of one batch on one device, where the caller does not say.
+    """Computes the default number of lanes of one batch on one device.
 
-    A round of L lanes takes a time of a + b L. A sweep of N tasks takes each batch some N m / L + M rounds, where runs
-    last m rounds in the mean and M at most: the product is least at L = sqrt((a / b) N m / M). Runs of pure exploration
-    have M / m from 2 to 30. On an accelerator a is the launches of a round, and b the time that a lane's state takes to
-    be read and written: a / b = 120 MB / (2 states). As many as fit into memory are taken.
-    On a CPU a = 15 b (LinGapE, K = 6), so that 3 sqrt(N) is a fair middle. (Measured, gaps from .1 to .5, two cores:
-    200 tasks take 1.3 s in 16 lanes, 1.6 s in 64; 1000 tasks 3.1 s in 64 lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or
-    128, 12 s in 256.) A state of megabytes is vectorised by itself, and is best alone in the cache (N-KernelUCB, 8 MB:
-    5.3e4 queries a second in 1 lane, 4.3e4 in 2, 2.2e4 in 8).
+    A round of L lanes takes a time of a + b L. A sweep of N tasks takes each batch about N m / L + M rounds, if runs
+    last m rounds on average and M at most. The product is smallest at L = sqrt((a / b) N m / M). Runs of pure
+    exploration have M / m from 2 to 30.
+
+    On an accelerator a is the time of a round's launches, and b the time to read and write a lane's state: a / b =
+    120 MB / (2 states). Memory is the upper limit.
+
+    On a CPU a = 15 b (LinGapE, K = 6), so 3 sqrt(N) is a fair middle. (Measured, gaps from .1 to .5, two cores: 200
+    tasks take 1.3 s in 16 lanes, 1.6 s in 64; 1000 tasks 3.1 s in 64 lanes, 9.4 s in 256; 4000 tasks 15 s in 64 or 128,
+    12 s in 256.) A state of megabytes is vectorised by itself, and is best alone in the cache (N-KernelUCB, 8 MB: 5.3e4
+    queries per second in 1 lane, 4.3e4 in 2, 2.2e4 in 8).
 
     Args:
-        shapes: of one lane.
+        shapes: shapes of one lane.
         mesh: the devices.
-        tasks: runs to be shared out among the batches.
+        tasks: number of runs that the batches share.
 
     Returns:
         The number of lanes, at least 1.
@@ -93,26 +98,27 @@ def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
         memory = device_memory(mesh)
         best = math.sqrt(LAUNCHED_BYTES / (2 * state) * share / SPREAD)
         lanes = min(best, share, memory / (ACCELERATOR_SHARE * state) if memory else math.inf)
-    return max(1, math.ceil(lanes / VECTOR)) * VECTOR  # whole vector registers, and few distinct shapes to compile
+    # Multiples of `VECTOR` fill whole vector registers, and keep the number of shapes to compile small.
+    return max(1, math.ceil(lanes / VECTOR)) * VECTOR
 
 
 def default_chunk(shapes: Shapes, lanes: int) -> int:
-    """Rounds of a chunk, where the caller does not say."""
+    """Computes the default number of rounds of a chunk."""
     return max(1, min(DEFAULT_CHUNK, CHUNK_BYTES // max(1, lanes * shapes.round_bytes)))
 
 
 def on_cpu(mesh: Mesh) -> bool:
-    """Whether the mesh is made of CPU devices."""
+    """True if the mesh is made of CPU devices."""
     return mesh.devices.flat[0].platform == "cpu"
 
 
 def size_in_bytes(shapes: PyTree) -> int:
-    """Bytes that arrays of these shapes take."""
+    """Counts the bytes of arrays of these shapes."""
     return sum(leaf.size * leaf.dtype.itemsize for leaf in jax.tree.leaves(shapes))
 
 
 def device_memory(mesh: Mesh) -> int | None:
-    """Bytes of memory for each device; None where it is not known."""
+    """Returns the bytes of memory per device; None if unknown."""
     if on_cpu(mesh):
         limits = [limit for limit in (_physical_memory(), _address_space(), _group_memory()) if limit is not None]
         return min(limits) // mesh.size if limits else None
@@ -120,13 +126,13 @@ def device_memory(mesh: Mesh) -> int | None:
 
 
 def _physical_memory() -> int | None:
-    """Bytes of memory of this machine."""
+    """Returns the bytes of memory of this machine; None if unknown."""
     is_known = "SC_PHYS_PAGES" in getattr(os, "sysconf_names", ())
     return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if is_known else None
 
 
 def _address_space() -> int | None:
-    """Bytes that this process may still map (`ulimit -v`); None if there is no limit."""
+    """Returns the bytes that this process may still map (`ulimit -v`); None if there is no limit."""
     try:
         import resource
 
@@ -138,26 +144,26 @@ def _address_space() -> int | None:
 
 
 def _group_memory() -> int | None:
-    """Bytes that the control group of this process may take, as in a container or a job of SLURM; None if unknown."""
+    """Returns the bytes that this process's control group (a container, a SLURM job) may take; None if unknown."""
     try:
         lines = [line.split(":", 2) for line in GROUPS.read_text().splitlines()]
     except OSError:
         return None
     limits = []
     for _, controllers, path in (line for line in lines if len(line) == 3):
-        if controllers in ("", "memory"):  # the second and the first version
+        if controllers in ("", "memory"):  # version 2 and version 1 of control groups
             root, name = (GROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (GROUP_ROOT, "memory.max")
-            innermost = root / path.strip("/")  # in a container, the path may be that of the host
-            for group in (innermost, *innermost.parents):  # the limit of each holds
+            innermost = root / path.strip("/")  # in a container, this may be the path on the host
+            for group in (innermost, *innermost.parents):  # every limit above the group also applies
                 with contextlib.suppress(OSError, ValueError):
                     limits.append(int((group / name).read_text()))
     return min(limits, default=None)
 
 
 def require_memory(shapes: Shapes, mesh: Mesh, lanes: int, chunk: int) -> None:
-    """Raises `MemoryError` if not even the states of a batch fit, before minutes are spent on compiling and filling it.
+    """Raises `MemoryError` if not even the states of a batch fit, before minutes of compiling and filling it.
 
-    What a program needs besides is known once it is compiled: see `jaxbandits.engine.sweep.program.compile_lanes`.
+    The other memory of a program is known once it is compiled: see `jaxbandits.engine.sweep.program.compile_lanes`.
     """
     memory, needed = device_memory(mesh), lanes * size_in_bytes((shapes.state, shapes.curves))
     if memory is not None and needed > memory:
@@ -165,7 +171,7 @@ def require_memory(shapes: Shapes, mesh: Mesh, lanes: int, chunk: int) -> None:
 
 
 def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
-    """Says which argument to lower, of a batch that does not fit."""
+    """Returns a message that says which argument to lower if a batch does not fit."""
     state, kept = size_in_bytes((shapes.state, shapes.curves)), shapes.round_bytes
     what = "the noise of its chunk and its curves' values" if shapes.curves.entries else "the noise of its chunk"
     return (
@@ -177,7 +183,7 @@ def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
 
 @contextlib.contextmanager
 def with_memory_advice(shapes: Shapes, lanes: int, chunk: int) -> Iterator[None]:
-    """Turns JAX's error of a device that runs out of memory into a MemoryError with `memory_advice`."""
+    """Turns JAX's error of a device without enough memory into a MemoryError with `memory_advice`."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:

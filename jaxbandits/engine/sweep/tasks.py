@@ -1,4 +1,4 @@
-"""The tasks of a sweep: the table, the keys, and all else that decides the results."""
+"""The tasks of a sweep: the table, the keys, and all other inputs that affect the results."""
 
 import contextlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -15,38 +15,38 @@ from jaxbandits.engine.run.recording import Record
 
 Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, Environment, Record]]
 Metrics = Callable[[Any, Outcome], Mapping[str, Array]]
-Horizon = int | str | Sequence[int] | np.ndarray | Array  # of all rows; a column of the table; one entry a row
+Horizon = int | str | Sequence[int] | np.ndarray | Array  # one for all rows; a column of the table; one entry per row
 
-LARGEST = 2**31 - 1  # of the counts that the device holds as int32
+LARGEST = 2**31 - 1  # largest count that the device holds as int32
 
 
 class Job(NamedTuple):
-    """The arguments of a sweep that decide its results."""
+    """The arguments of a sweep that affect its results."""
 
     build: Build
     tasks: PyTree  # leaves (rows, ...)
     rows: int
     seeds: int
     key: Key
-    max_rounds: int | None  # None: as many as the row's horizon has pulls
+    max_rounds: int | None  # budget of rounds; if None, the row's horizon
     metrics: Metrics | None
-    horizon: np.ndarray | None = None  # int (rows,)    pulls that the runs of each row are meant to last
+    horizon: np.ndarray | None = None  # int (rows,)    number of pulls after which the runs of each row end
 
     @property
     def total(self) -> int:
-        """Runs of the whole sweep."""
+        """Counts the runs of the whole sweep."""
         return self.rows * self.seeds
 
     def budgets(self, row: np.ndarray) -> np.ndarray | int:
-        """The most rounds of the runs of these rows: int, as `row`, or one number for all."""
+        """Returns the budget of rounds in these rows: int, shaped as `row`, or one number for all."""
         if self.max_rounds is not None:
             return self.max_rounds
-        assert self.horizon is not None  # as `checked` makes sure
+        assert self.horizon is not None  # ensured by `make_job`
         return np.minimum(self.horizon[row], LARGEST)
 
 
-class Settings(NamedTuple):
-    """The JAX settings that decide results. They belong to a thread, and are handed to other threads and processes."""
+class JaxSettings(NamedTuple):
+    """JAX settings that affect results. They belong to a thread, and are passed to other threads and processes."""
 
     enable_x64: bool
     numpy_dtype_promotion: str
@@ -55,12 +55,12 @@ class Settings(NamedTuple):
 
 
 def task_key(key: Key, row: Array | int, seed: Array | int) -> Key:
-    """The key of one task: `run(task_key(key, row, seed), ...)` is what the sweep ran as (row, seed).
+    """Returns the key of one task: `run(task_key(key, row, seed), ...)` repeats the sweep's run (row, seed).
 
     Args:
         key: root key of the sweep.
-        row: int (), of the table of tasks.
-        seed: int (), the repetition.
+        row: int (), row of the table of tasks.
+        seed: int (), number of the repetition.
 
     Returns:
         Key of the task, for `run`.
@@ -75,11 +75,11 @@ def task_key(key: Key, row: Array | int, seed: Array | int) -> Key:
 
 
 def fold_task(key: Key, row: Array | int, seed: Array | int) -> Key:
-    """`task_key` without its checks, which the engine's own program does not need."""
+    """Returns the key of one task, as `task_key` does, without its checks."""
     return jax.random.fold_in(jax.random.fold_in(key, row), seed)
 
 
-def checked(
+def make_job(
     build: Build,
     tasks: PyTree,
     *,
@@ -89,10 +89,10 @@ def checked(
     metrics: Metrics | None = None,
     horizon: Horizon | None = None,
 ) -> Job:
-    """The job that these arguments describe.
+    """Checks the arguments of a sweep and makes its job.
 
     Raises:
-        ValueError: one of them does not fit; it is named.
+        ValueError: an argument is invalid; the message names it.
     """
     checks.function("build", build, "(task, key)")
     if metrics is not None:
@@ -105,11 +105,20 @@ def checked(
     rows = _count_rows(tasks)
     table = jax.tree.map(jnp.asarray, tasks)
     horizons = None if horizon is None else _horizons(horizon, tasks, rows)
-    return Job(build, table, rows, seeds, key, max_rounds, metrics, horizons)
+    return Job(
+        build=build,
+        tasks=table,
+        rows=rows,
+        seeds=seeds,
+        key=key,
+        max_rounds=max_rounds,
+        metrics=metrics,
+        horizon=horizons,
+    )
 
 
 def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment, Record | None]:
-    """What `build` makes of one row: the algorithm, the environment, and what is recorded, if anything.
+    """Builds the algorithm, the environment and the record, if any, of one row.
 
     Raises:
         ValueError: `build` returns something else.
@@ -123,14 +132,14 @@ def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment,
     return built if len(built) == 3 else (*built, None)
 
 
-def current_settings() -> Settings:
-    """The settings of this thread."""
-    return Settings(*(getattr(jax.config, f"jax_{name}") for name in Settings._fields))
+def current_settings() -> JaxSettings:
+    """Returns the JAX settings of this thread."""
+    return JaxSettings(*(getattr(jax.config, f"jax_{name}") for name in JaxSettings._fields))
 
 
 @contextlib.contextmanager
-def under(settings: Settings) -> Iterator[None]:
-    """Runs a block of code under settings of another thread or process."""
+def under(settings: JaxSettings) -> Iterator[None]:
+    """Runs a block of code under JAX settings of another thread or process."""
     with contextlib.ExitStack() as stack:
         for name, value in settings._asdict().items():
             stack.enter_context(getattr(jax, name)(value))
@@ -138,7 +147,7 @@ def under(settings: Settings) -> Iterator[None]:
 
 
 def _horizons(horizon: Horizon, tasks: PyTree, rows: int) -> np.ndarray:
-    """The horizon of every row: int (rows,)."""
+    """Returns the horizon of every row: int (rows,)."""
     if isinstance(horizon, str):
         leaves = jax.tree.leaves_with_path(tasks)
         columns = {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
@@ -152,7 +161,7 @@ def _horizons(horizon: Horizon, tasks: PyTree, rows: int) -> np.ndarray:
 
 
 def _count_rows(tasks: PyTree) -> int:
-    """The length of the leading axis that all arrays of the table share; 1 where there is no table."""
+    """Returns the length of the leading axis that all arrays of the table share; 1 if there is no table."""
     leaves = jax.tree.leaves(tasks)
     for leaf in leaves:
         if not isinstance(leaf, jax.Array) and not (isinstance(leaf, np.ndarray) and leaf.dtype.kind in "biufcV"):
