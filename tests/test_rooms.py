@@ -13,13 +13,13 @@ ENGINE = ("jaxprs", "logs", "run", "scalars", "results", "store", "sweep", "clus
 
 
 def imports():
-    """(file, what it imports) of the package, both as parts of a dotted name below `jaxbandits`."""
+    """Yields (file, import) of the package, both as parts of a dotted name below `jaxbandits`."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        place = path.relative_to(PACKAGE).with_suffix("").parts
+        module = path.relative_to(PACKAGE).with_suffix("").parts
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "jaxbandits":
                 for alias in node.names:
-                    yield place, tuple([*node.module.split("."), alias.name][1:])
+                    yield module, tuple([*node.module.split("."), alias.name][1:])
 
 
 def names_in(folder):
@@ -34,16 +34,16 @@ def test_every_file_has_a_room():
 
 
 def test_imports_go_down_within_a_family_and_within_the_engine():
-    for place, target in imports():
-        if len(place) > 2 and len(target) > 2 and place[0] == target[0]:
-            order = ROOMS if place[0] in FAMILIES else ENGINE if place[0] == "engine" else None
+    for module, target in imports():
+        if len(module) > 2 and len(target) > 2 and module[0] == target[0]:
+            order = ROOMS if module[0] in FAMILIES else ENGINE if module[0] == "engine" else None
             if order is not None:
-                assert order.index(target[1]) <= order.index(place[1]), (place, target)
+                assert order.index(target[1]) <= order.index(module[1]), (module, target)
 
 
 def test_no_family_imports_another_and_the_engine_knows_none():
-    for place, target in imports():
-        if target[0] in FAMILIES and place[0] != "__init__":
-            assert place[0] == target[0], (place, target)
-        if place[0] in ("base", "checks", "numerics"):
-            assert target[0] in ("base", "checks", "numerics"), (place, target)
+    for module, target in imports():
+        if target[0] in FAMILIES and module[0] != "__init__":
+            assert module[0] == target[0], (module, target)
+        if module[0] in ("base", "checks", "numerics"):
+            assert target[0] in ("base", "checks", "numerics"), (module, target)

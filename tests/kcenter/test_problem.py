@@ -84,7 +84,7 @@ def spoiled(table, *entries):
         (
             PIXELS,
             {"levels": 255, "exact": np.zeros((6, 6))},
-            "exact must have dtype int32, that of pairwise_sums(points)",
+            "exact must have dtype int32, as pairwise_sums(points)",
         ),
         (
             np.zeros((4097, 1)),

@@ -120,8 +120,9 @@ def least_eigenvalue(arms: Array, chosen: np.ndarray) -> float:
 
 def _checked_threshold(threshold: Threshold, arms: Array, order: np.ndarray, dtype: Any) -> float | None:
     """Returns the smallest eigenvalue if the threshold reads one; raises `ValueError` unless it fits the problem."""
-    number, count = jax.ShapeDtypeStruct((), dtype), jax.ShapeDtypeStruct((), jnp.int32)
-    counts = jax.ShapeDtypeStruct((len(arms),), jnp.int32)
+    number: Any = jax.ShapeDtypeStruct((), dtype)
+    count: Any = jax.ShapeDtypeStruct((), jnp.int32)
+    counts: Any = jax.ShapeDtypeStruct((len(arms),), jnp.int32)
 
     def called(delta: Array, evidence: Evidence) -> Any:
         return threshold(delta, evidence)
