@@ -45,7 +45,7 @@ def rewards_of(instance, seed):
 
 
 def theta_of(state):
-    return state.theta, state.arms_left
+    return state.theta, state.members
 
 
 def phases(factory, seed, horizon, *, d=3):
@@ -56,17 +56,17 @@ def phases(factory, seed, horizon, *, d=3):
     else:
         course = reference.od_linbai(arms, horizon, rewards, steps=STEPS)
     rounds = len(course) + 1
-    arms_left = np.array([np.isin(np.arange(K), phase.active) for phase in course])
+    members = np.array([np.isin(np.arange(K), phase.active) for phase in course])
     answers = [max(phase.active, key=lambda k, theta=phase.theta: arms[k] @ theta) for phase in course]
-    if factory is linear.peace and arms_left[-1].sum() > 1 and len(arms_left) > 1:
+    if factory is linear.peace and members[-1].sum() > 1 and len(members) > 1:
         # The last phase drops no arm, and the reference does not return the arms after it.
-        arms_left[-1] = arms_left[-2]
+        members[-1] = members[-2]
     theirs = Tape(
         actions=Allocation(until_the_end([phase.counts for phase in course])),
         observations=until_the_end([rewards(n, phase.counts) for n, phase in enumerate(course)]),
         stops=np.arange(rounds) == rounds - 1,
         answers=after(answers),
-        watched=(after([phase.theta for phase in course]), after(arms_left)),
+        watched=(after([phase.theta for phase in course]), after(members)),
     )
     build = functools.partial(factory, arms, horizon=horizon, design_steps=STEPS)
     return Laid(theirs, replayed(build, theirs, watch=theta_of), tolerance=1e-8, absolute_tolerance=1e-10)

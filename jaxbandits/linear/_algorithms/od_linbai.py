@@ -68,7 +68,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
             pulls=jnp.zeros((), int),
             counts=nothing,
             phase=jnp.where(m > 0, 0, R).astype(jnp.int32),
-            arms_left=jnp.ones(K, bool),
+            members=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
             guess=jax.random.randint(key, (), 0, K, dtype=jnp.int32).astype(int),
             planned=jnp.zeros((), bool),
@@ -81,7 +81,7 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
 
     def plan(key: Key, state: State) -> State:
         del key
-        shares = designs(state.arms_left).allocation
+        shares = designs(state.members).allocation
         most = jnp.floor(m).astype(int) + _of(limits, state.phase)
         # If m w differs from a whole number by rounding alone, it counts as that number.
         due = jnp.ceil(shares * jnp.maximum(m, 0) * (1 - 1e-6)).astype(int)
@@ -92,18 +92,18 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
     def decide(key: Key, state: State) -> Decision:
         del key
         due = jnp.where(state.planned, state.due, 0)
-        best = best_of(jnp.where(state.arms_left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
+        best = best_of(jnp.where(state.members, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
         return Decision(Allocation(due), state.phase >= R, jnp.where(m > 0, best, state.guess))
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
         n = action.counts.sum()
         theta = least_squares_in_span(arms, action.counts, observation)
-        rank = ranks(dot(arms, theta), state.arms_left, lots(state.ties, state.pulls + n))
+        rank = ranks(dot(arms, theta), state.members, lots(state.ties, state.pulls + n))
         after = State(
             pulls=state.pulls + n,
             counts=state.counts + action.counts,
             phase=state.phase + 1,
-            arms_left=state.arms_left & (rank < _of(sizes[1:], state.phase)),
+            members=state.members & (rank < _of(sizes[1:], state.phase)),
             # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
             theta=theta + 0 * state.theta,
             guess=state.guess,
@@ -125,7 +125,7 @@ class State(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int (K,)     pulls of each arm, over all phases
     phase: Array  # int32 ()      number of phases that have ended
-    arms_left: Array  # bool (K,)  arms that are left
+    members: Array  # bool (K,)   the arms that may still be the best
     theta: Array  # float (d,)    the last phase's estimate
     guess: Array  # int ()        the answer if the budget is too short
     planned: Array  # bool ()     True if `due` is for the remaining arms

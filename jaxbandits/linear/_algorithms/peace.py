@@ -62,7 +62,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
             pulls=jnp.zeros((), int),
             counts=nothing,
             phase=jnp.zeros((), int),
-            arms_left=jnp.ones(K, bool),
+            members=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
             value=zero,
             planned=jnp.zeros((), bool),
@@ -71,35 +71,35 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
         )
 
     def is_over(state: State) -> Array:
-        return (state.phase >= E) | (state.arms_left.sum() <= 1)
+        return (state.phase >= E) | (state.members.sum() <= 1)
 
     def stale(state: State) -> Array:
         return ~state.planned & ~is_over(state)
 
     def plan(key: Key, state: State) -> State:
         del key
-        rank = ranks(dot(arms, state.theta), state.arms_left, lots(state.ties, state.pulls))
-        number = state.arms_left.sum()
+        rank = ranks(dot(arms, state.theta), state.members, lots(state.ties, state.pulls))
+        number = state.members.sum()
 
         def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
             # One arm is few enough, whatever its design; all remaining arms are too many.
             low, high = bracket
             middle = (low + high) // 2
-            fits = (designs(state.arms_left & (rank < middle)).value <= state.value / 2) | (middle <= 1)
+            fits = (designs(state.members & (rank < middle)).value <= state.value / 2) | (middle <= 1)
             return jnp.where(fits, middle, low), jnp.where(fits, high, middle)
 
         kept = lax.fori_loop(0, K.bit_length(), halve, (jnp.ones_like(number), number))[0]
-        arms_left = state.arms_left & ((rank < kept) | (state.phase == 0))
-        solved = designs(arms_left)
+        members = state.members & ((rank < kept) | (state.phase == 0))
+        solved = designs(members)
         n = jnp.where(state.phase == E - 1, T - state.pulls, length)
         # The ranks above use the lots of `state.pulls`; the complement gives other ones.
         due = rounded(solved.allocation, n, lots(state.ties, ~state.pulls), all_arms=True)
-        return state._replace(arms_left=arms_left, value=solved.value, planned=jnp.ones((), bool), due=due)
+        return state._replace(members=members, value=solved.value, planned=jnp.ones((), bool), due=due)
 
     def decide(key: Key, state: State) -> Decision:
         del key
         due = jnp.where(state.planned & ~is_over(state), state.due, 0)
-        best = best_of(jnp.where(state.arms_left, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
+        best = best_of(jnp.where(state.members, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
         return Decision(Allocation(due), is_over(state), best)
 
     def observe(state: State, action: Allocation, observation: Array) -> State:
@@ -108,7 +108,7 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
             pulls=state.pulls + n,
             counts=state.counts + action.counts,
             phase=state.phase + 1,
-            arms_left=state.arms_left,
+            members=state.members,
             # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
             theta=least_squares_in_span(arms, action.counts, observation) + 0 * state.theta,
             value=state.value,
@@ -130,9 +130,9 @@ class State(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int (K,)     pulls of each arm, over all phases
     phase: Array  # int ()        number of phases that have ended
-    arms_left: Array  # bool (K,)  arms that are left
+    members: Array  # bool (K,)   the arms that may still be the best
     theta: Array  # float (d,)    the last phase's estimate
     value: Array  # float ()      rho of the arms of the last phase
-    planned: Array  # bool ()     True if `arms_left`, `value` and `due` are for the coming phase
+    planned: Array  # bool ()     True if `members`, `value` and `due` are for the coming phase
     due: Array  # int (K,)        pulls of the coming phase
     ties: Array  # uint32 (K,)    random words from which the lots that break ties are drawn
