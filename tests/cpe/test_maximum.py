@@ -11,7 +11,6 @@ from experiments.bench.reference import plays as reference
 from experiments.semibandit.exactness import least
 from experiments.semibandit.trees import all_trees
 from jaxbandits import cpe
-from jaxbandits.cpe._shared.maximum import first_least
 from jaxbandits.numerics import matroid
 from jaxbandits.numerics.thresholds import Evidence
 
@@ -211,13 +210,3 @@ def test_problems_that_cannot_be_played_are_refused():
             cpe.pfws(bridge, delta=0.1, cover=cover)
     with pytest.raises(ValueError, match="capacity"):
         cpe.combgame(bridge, delta=0.1, capacity=1)
-
-
-def test_first_least_by_blocks_equals_argmin():
-    rng = np.random.default_rng(3)
-    for size in (3, 1024, 1025, 4096):
-        values = rng.integers(0, 5, (4, size)).astype(float)
-        values[1] += 1 + 10 * np.arange(size)  # the smallest is the first
-        values[2] = values[1, ::-1]  # the smallest is the last
-        values[3] = np.inf
-        np.testing.assert_array_equal(jax.jit(jax.vmap(first_least))(values), np.argmin(values, axis=1))

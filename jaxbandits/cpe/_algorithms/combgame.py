@@ -10,7 +10,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._problem.environment import Play, made_for
 from jaxbandits.cpe._problem.problems import Enumerated, Table, arm_count
 from jaxbandits.cpe._shared.confusing import closest, gaps_of
-from jaxbandits.cpe._shared.maximum import Playable, best_action, first_least
+from jaxbandits.cpe._shared.maximum import Playable, best_action
 from jaxbandits.cpe._shared.playing import (
     PlayEstimates,
     Playing,
@@ -26,6 +26,7 @@ from jaxbandits.cpe._shared.playing import (
     played_before,
 )
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.indexing import first_smallest
 from jaxbandits.numerics.linalg import aligned
 
 WORD = 32  # arms that a word holds
@@ -207,7 +208,7 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
     is_same = jnp.all(words == asked[None], axis=1)
     # The action's row is the one that it has, otherwise the first free one, otherwise the one with the smallest weight.
     rank = jnp.where(is_same, -2, jnp.where(jnp.any(words > 0, axis=1), weights, -1))
-    slot = first_least(rank)
+    slot = first_smallest(rank)
     is_slot = row == slot
     is_new = is_slot & ~is_same
     weights = (1 - gamma) * jnp.where(is_new, 0, weights) + jnp.where(is_slot, gamma, 0)
@@ -215,7 +216,7 @@ def _track(tracked: Tracked, asked: Array, gamma: Array, K: int) -> tuple[Array,
     counts = jnp.where(is_new, 0, plays).astype(weights.dtype)
     # An action without plays comes first, even if its weight has fallen to 0.
     need = jnp.where(is_tracked, jnp.where(counts > 0, counts / weights, 0), jnp.inf)
-    played = first_least(need)
+    played = first_smallest(need)
     chosen = jnp.where(played == slot, asked, words[played])
     bits = chosen[:, None] >> jnp.arange(WORD, dtype=jnp.uint32)[None]
     return slot, played, (bits & 1).reshape(-1)[:K].astype(jnp.int32)

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.cpe._problem.problems import Enumerated, Table, arm_count
-from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_of, check_playable, first_least
+from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_of, check_playable
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.indexing import first_smallest
 
 
 class Confusing(NamedTuple):
@@ -99,7 +100,7 @@ def closest(problem: Playable, best: Swaps | Row, gaps: Array, inverse: Array) -
             # it out for every lane.
             inverse_out = inverse[out]
             by_into = jnp.min(gaps**2 / (inverse_out[:, None] + inverse[None]), axis=0)
-            least, into = jnp.min(by_into), first_least(by_into)
+            least, into = jnp.min(by_into), first_smallest(by_into)
             values = gaps.T[into] ** 2 / (inverse_out + inverse[into])
             arm_out = jnp.min(jnp.where(values == least, out, inverse.shape[0]))
             differs = (arms == arm_out) | (arms == into)

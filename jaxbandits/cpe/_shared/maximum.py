@@ -16,12 +16,12 @@ from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.cpe._problem.classes import components
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Oracle, Table, arm_count, check_problem
 from jaxbandits.cpe._problem.rows import row_values
+from jaxbandits.numerics.indexing import first_smallest
 from jaxbandits.numerics.linalg import aligned
 
 Playable = Table | Enumerated | Graphic
 
 UNROLL = 16  # largest number of nodes for which Prim's steps are unrolled
-BLOCK = 64  # numbers per block in `first_least`
 MANY = 4096  # number of arms above which the size of the table of swaps raises a warning
 
 
@@ -110,7 +110,7 @@ def _prim(problem: Graphic, weights: Array) -> tuple[Array, tuple[Array, Array, 
     def grow(carry: tuple[Array, Array], _: None) -> tuple[tuple[Array, Array], tuple[Array, Array, Array]]:
         tree, inside = carry
         leaves = _cut(inside, meets)
-        edge = first_least(jnp.where(leaves, -weights, jnp.inf))
+        edge = first_smallest(jnp.where(leaves, -weights, jnp.inf))
         both = jnp.any(_ones(edge, K)[:, None] & ends, axis=0)
         return (tree | _ones(edge, K), inside | both), (edge, both & ~inside, both & inside)
 
@@ -150,21 +150,6 @@ def _incidence(problem: Graphic) -> np.ndarray:
 def _ones(index: Array, size: int) -> Array:
     """Returns one-hot vectors, bool (..., size)."""
     return index[..., None] == aligned(jnp.arange(size, dtype=index.dtype), index.ndim + 1)
-
-
-def first_least(values: Array) -> Array:
-    """Returns `argmin` of (B,), int32 (), in passes that XLA vectorises on a CPU. It makes `argmin` a slow loop.
-
-    Long arrays are reduced by blocks, because a minimum of integers is slow too. 4096 numbers take 19 us by `argmin`,
-    2.5 us at once and .4 us by blocks.
-    """
-    size = values.shape[0]
-    if size > BLOCK**2 // 4:
-        blocks = jnp.pad(values, (0, -size % BLOCK), constant_values=jnp.inf).reshape(-1, BLOCK)
-        block = first_least(jnp.min(blocks, axis=1))
-        return block * BLOCK + first_least(blocks[block])
-    row = jnp.arange(size, dtype=jnp.int32)
-    return jnp.min(jnp.where(values == jnp.min(values), row, size - 1))
 
 
 # Covers

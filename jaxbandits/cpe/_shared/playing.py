@@ -7,7 +7,6 @@ action. The actions of a cover come first, each once.
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -18,6 +17,7 @@ from jaxbandits.cpe._shared.confusing import closest, gaps_of
 from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_of, check_cover, check_playable
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.compensated import add_to, no_loss
+from jaxbandits.numerics.indexing import select
 
 
 class PlayState(NamedTuple):
@@ -77,7 +77,7 @@ def add_play(state: PlayState, action: Play, rewards: Array) -> PlayState:
     return PlayState(
         state.pulls + jnp.any(played).astype(state.pulls.dtype),
         state.counts + action.decision.astype(state.counts.dtype),
-        *jax.tree.map(lambda new, old: jnp.where(played, new, old), after, before),
+        *select(played, after, before),
     )
 
 

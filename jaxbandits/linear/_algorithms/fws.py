@@ -9,14 +9,8 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.factor import backward, gram_of, influence, norms_of
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, checked_settings
-from jaxbandits.linear._shared.likelihood_ratio import (
-    ItemComparison,
-    State,
-    algorithm_from_rule,
-    entry,
-    is_first_of,
-    weakest,
-)
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, weakest
+from jaxbandits.numerics.indexing import is_first_largest, sliced
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -89,8 +83,8 @@ def fws(
         ratios = jnp.where(comparison.rivals, comparison.gaps**2 / (2 * squares), jnp.inf) / t
         if steps == 0:
             # argmax_k of |x_k'V^-1 y|: the factor before it is the same for all arms
-            closest = entry(comparison.directions, weakest(ratios, comparison.rivals))
-            step = is_first_of(influence(norms.factor, features, closest) ** 2).astype(dtype)
+            closest = sliced(comparison.directions, weakest(ratios, comparison.rivals))
+            step = is_first_largest(influence(norms.factor, features, closest) ** 2).astype(dtype)
         else:
             images = backward(norms.factor, norms.entries)  # (M, d)
             slopes = ((comparison.gaps / squares)[:, None] * dot(images[:, None], features)) ** 2 / 2
@@ -133,7 +127,7 @@ def best_response(payoffs: Array, rows: Array, steps: int) -> Array:
     def turn(_: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         scores, total = carry
         q = jax.nn.softmax(jnp.where(rows, -rate * scores, -jnp.inf))
-        column = is_first_of(jnp.sum(q[:, None] * payoffs, axis=0)).astype(dtype)
+        column = is_first_largest(jnp.sum(q[:, None] * payoffs, axis=0)).astype(dtype)
         return scores + jnp.sum(payoffs * column[None], axis=1), total + column
 
     start = jnp.zeros(payoffs.shape[0], dtype), jnp.zeros(payoffs.shape[1], dtype)

@@ -18,8 +18,9 @@ from jaxbandits.linear._shared.fixed_confidence import (
     first_spanner,
     least_eigenvalue,
 )
-from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, entry, look
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, look
 from jaxbandits.numerics.design import frank_wolfe
+from jaxbandits.numerics.indexing import sliced
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -118,7 +119,7 @@ def lazy_tas(
         if support:
             behind = jnp.where(state.counts.astype(dtype) > lag, behind, -jnp.inf)
         arm = jnp.where(is_forced, forced, jnp.argmax(behind))
-        x = entry(features, arm)
+        x = sliced(features, arm)
         later = memory._replace(
             lag=lag + (jnp.arange(K) == arm).astype(dtype),
             design=memory.design + x[:, None] * x[None],

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
-from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, entry
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.linear._shared.top_two import (
     best_items,
     challenger_of,
@@ -15,6 +15,7 @@ from jaxbandits.linear._shared.top_two import (
     posterior_draws,
     pulled_of,
 )
+from jaxbandits.numerics.indexing import sliced
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -78,7 +79,7 @@ def lin_ttts(
         differs = fresh != leader
         # DEVIATION: the paper draws until the best items differ, however long that takes.
         nearest = challenger_of(settings, state, leader, is_open, numbers.tie)
-        challenger = jnp.where(jnp.any(differs), entry(fresh, jnp.argmax(differs)), nearest)
+        challenger = jnp.where(jnp.any(differs), sliced(fresh, jnp.argmax(differs)), nearest)
         return pulled_of(
             settings, state, leader=leader, challenger=challenger, leader_share=leader_share, coin=numbers.coin
         ), ()

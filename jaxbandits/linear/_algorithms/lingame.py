@@ -16,14 +16,8 @@ from jaxbandits.linear._shared.fixed_confidence import (
     checked_settings,
 )
 from jaxbandits.linear._shared.hedge import FIRST_GAP, Hedge, learned, new_hedge, weights_of
-from jaxbandits.linear._shared.likelihood_ratio import (
-    ItemComparison,
-    State,
-    algorithm_from_rule,
-    entry,
-    largest,
-    weakest,
-)
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, weakest
+from jaxbandits.numerics.indexing import first_largest, sliced
 from jaxbandits.numerics.thresholds import Threshold
 
 # Smallest share in the design of a round. DEVIATION: the published rule has none. Early on its learner puts all weight
@@ -100,7 +94,7 @@ def lingame(
         is_leader = jnp.arange(M) == comparison.leader
         learner = game.learners
         if not shared_learner:
-            learner = jax.tree.map(lambda x: entry(x, comparison.leader), learner)
+            learner = jax.tree.map(lambda x: sliced(x, comparison.leader), learner)
         weights = weights_of(learner)
         widths = optimistic_widths(state) if optimism else None
         gains = gains_of(settings, comparison, weights, widths=widths, most=most_of(state, clip, dtype))
@@ -112,7 +106,7 @@ def lingame(
                 game.learners,
             )
         lag = game.lag - weights
-        arm = largest(-lag)
+        arm = first_largest(-lag)
         return arm, Game(learners, lag + (jnp.arange(K) == arm).astype(dtype))
 
     one = new_hedge(K, dtype)
@@ -144,7 +138,7 @@ def gains_of(
     norms = norms_of(gram_of(settings.arms, jnp.maximum(weights, FLOOR)), comparison.directions)
     squares = jnp.where(norms.squares > 0, norms.squares, 1)
     chosen = weakest(comparison.gaps**2 / squares, comparison.rivals)
-    shift = jnp.abs(influence(norms.factor, settings.arms, entry(comparison.directions, chosen)))
-    shift = shift * entry(comparison.gaps / squares, chosen)
+    shift = jnp.abs(influence(norms.factor, settings.arms, sliced(comparison.directions, chosen)))
+    shift = shift * sliced(comparison.gaps / squares, chosen)
     gains = (shift if widths is None else shift + widths) ** 2 / 2
     return gains if most is None else jnp.minimum(gains, most)

@@ -12,7 +12,8 @@ from jaxbandits.linear._algorithms.lingame import gains_of, most_of, optimistic_
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
 from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, rate_of, weights_of
-from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, entry, largest
+from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
+from jaxbandits.numerics.indexing import first_largest, sliced
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -84,7 +85,7 @@ def lingame_c(
         is_leader = jnp.arange(M) == comparison.leader
         pairs = weights_of(game.learner)
         # The leader's row is normalised by a softmax of its own, because all of its weights may have underflowed.
-        row = jax.nn.softmax(-rate_of(game.learner) * entry(game.learner.losses.reshape(M, K), comparison.leader))
+        row = jax.nn.softmax(-rate_of(game.learner) * sliced(game.learner.losses.reshape(M, K), comparison.leader))
         most = most_of(state, clip, dtype)
         widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
         others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)
@@ -93,7 +94,7 @@ def lingame_c(
         gains = jnp.where(mask, leader_gains[None], others[None]).reshape(-1)
         learner = learned(game.learner, pairs, -gains)
         lag = game.lag - pairs
-        pair = largest(-lag)
+        pair = first_largest(-lag)
         return pair % K, PairGame(learner, lag + (jnp.arange(M * K) == pair).astype(dtype))
 
     memory = PairGame(new_hedge(M * K, dtype), jnp.zeros(M * K, dtype))

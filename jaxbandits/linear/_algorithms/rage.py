@@ -2,7 +2,6 @@
 
 from typing import Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -13,6 +12,7 @@ from jaxbandits.linear._problem.arms import checked_arms, spanning
 from jaxbandits.linear._problem.environment import Allocation, made_for
 from jaxbandits.linear._shared.allocations import pair_directions
 from jaxbandits.numerics.design import design, frank_wolfe
+from jaxbandits.numerics.indexing import select
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 from jaxbandits.numerics.tracking import round_allocation
 
@@ -202,7 +202,7 @@ def rage(
             due=jnp.zeros(K, int),
         )
         moves = jnp.any(action.counts > 0)
-        return jax.tree.map(lambda new, old: jnp.where(moves, new, old), after, state)
+        return select(moves, after, state)
 
     idle = Allocation(jnp.zeros(K, int))
     return Algorithm(

@@ -16,6 +16,7 @@ from jaxbandits.linear._problem.environment import Pull, Step, made_for
 from jaxbandits.linear._shared.factor import root_after, root_without_errors
 from jaxbandits.linear._shared.fixed_confidence import FixedConfidenceSettings
 from jaxbandits.numerics.compensated import add_at, no_loss
+from jaxbandits.numerics.indexing import first_largest, sliced
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
 
@@ -111,7 +112,7 @@ def algorithm_from_rule(
                 lambda new, old: jnp.where(moves, new, old), action.carried, (items_left, carried)
             )
         times = action.times.astype(dtype)
-        leverage = entry(state.cache.leverage, action.arm)
+        leverage = sliced(state.cache.leverage, action.arm)
         plain = state.plain
         if isinstance(plain, Cache):
             plain = _added(
@@ -119,8 +120,8 @@ def algorithm_from_rule(
             )
         root = state.root
         if not isinstance(root, tuple):
-            image = entry(state.cache.images, action.arm)
-            root = root_after(root, entry(arms, action.arm), image, leverage, times)
+            image = sliced(state.cache.images, action.arm)
+            root = root_after(root, sliced(arms, action.arm), image, leverage, times)
         sums, lost = add_at(state.sums, state.lost, action.arm, observation)
         return State(
             pulls=state.pulls + action.times,
@@ -192,10 +193,10 @@ def compare_items(settings: FixedConfidenceSettings, cache: Cache, leader: Array
     """Compares an item, by default the one with the largest estimate, with all items."""
     # Differences first: near ties, the estimates of two items and the Gram form of the norms lose all their digits.
     items, images = settings.items, cache.images[-settings.items.shape[0] :]
-    leader = largest(dot(items, cache.theta)) if leader is None else leader
-    directions = entry(items, leader)[None] - items
+    leader = first_largest(dot(items, cache.theta)) if leader is None else leader
+    directions = sliced(items, leader)[None] - items
     gaps = dot(directions, cache.theta) / settings.noise_scale
-    norms = jnp.maximum(dot(directions, entry(images, leader)[None] - images), 0)
+    norms = jnp.maximum(dot(directions, sliced(images, leader)[None] - images), 0)
     gaps, norms = lax.optimization_barrier((gaps, norms))
     return ItemComparison(leader, directions, gaps, norms, jnp.arange(items.shape[0]) != leader)
 
@@ -209,45 +210,26 @@ def statistics(comparison: ItemComparison, epsilon: Array | float = 0.0) -> Arra
 
 def weakest(costs: Array, rivals: Array) -> Array:
     """Returns the rival of smallest cost, int (), or item 0 if there is none."""
-    return largest(-jnp.where(rivals, costs, jnp.inf))
+    return first_largest(-jnp.where(rivals, costs, jnp.inf))
 
 
 def most_informative(settings: FixedConfidenceSettings, state: State, leader: Array, challenger: Array) -> Array:
     """Returns the arm that shrinks the width of two items most, int ()."""
     images = state.cache.images[-settings.items.shape[0] :]
     # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
-    influence = dot(settings.arms, entry(images, leader) - entry(images, challenger))
-    return largest(influence**2 / (1 + state.cache.leverage))
-
-
-def largest(values: Array) -> Array:
-    """Returns the index of the largest value, the first of several, int (), or the last index if one is NaN.
-
-    It takes two plain reductions, which XLA:CPU vectorises, unlike the reduction of `argmax`.
-    """
-    n = values.shape[0]
-    return jnp.min(jnp.where(values == jnp.max(values), jnp.arange(n), n - 1))
-
-
-def entry(values: Array, index: Array) -> Array:
-    """Returns `values[index]`, an entry or a row; the index must be in range."""
-    return lax.dynamic_index_in_dim(values, index, keepdims=False)
-
-
-def is_first_of(values: Array) -> Array:
-    """Returns a mask of the largest value, the first of several, bool (n,)."""
-    return jnp.arange(values.shape[0]) == jnp.argmax(values)
+    influence = dot(settings.arms, sliced(images, leader) - sliced(images, challenger))
+    return first_largest(influence**2 / (1 + state.cache.leverage))
 
 
 def _added(
     settings: FixedConfidenceSettings, cache: Cache, *, arm: Array, times: Array, reward: Array, is_fixed: Array | bool
 ) -> Cache:
     """Updates the cache by `times` pulls of one arm; if `is_fixed`, its matrix already counts them."""
-    image = entry(cache.images, arm)
-    leverage = entry(cache.leverage, arm)
+    image = sliced(cache.images, arm)
+    leverage = sliced(cache.leverage, arm)
     g = dot(settings.points, image)
     gain = times / (1 + times * leverage)
-    surprise = (reward - times * dot(entry(settings.arms, arm), cache.theta)) / (1 + times * leverage)
+    surprise = (reward - times * dot(sliced(settings.arms, arm), cache.theta)) / (1 + times * leverage)
     if is_fixed is not False:
         gain, surprise = jnp.where(is_fixed, 0, gain), jnp.where(is_fixed, reward, surprise)
     return Cache(

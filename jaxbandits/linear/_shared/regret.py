@@ -7,8 +7,8 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._problem.environment import Pull, made_for
-from jaxbandits.linear._shared.likelihood_ratio import entry
 from jaxbandits.numerics.compensated import add_at, no_loss
+from jaxbandits.numerics.indexing import sliced
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
 
@@ -57,10 +57,10 @@ def algorithm_from_index(arms: Array, ridge: Array, index: Callable[[Key, State]
 
     def observe(state: State, action: Pull, observation: Array) -> State:
         pulled, m = jnp.arange(K) == action.arm, action.times.astype(dtype)
-        image, leverage = entry(state.images, action.arm), entry(state.leverage, action.arm)
+        image, leverage = sliced(state.images, action.arm), sliced(state.leverage, action.arm)
         gain = m / (1 + m * leverage)
         g = dot(arms, image)
-        surprise = (observation - m * dot(entry(arms, action.arm), state.theta)) / (1 + m * leverage)
+        surprise = (observation - m * dot(sliced(arms, action.arm), state.theta)) / (1 + m * leverage)
         sums, lost = add_at(state.sums, state.lost, action.arm, observation)
         return State(
             pulls=state.pulls + action.times,

@@ -1,0 +1,61 @@
+"""Entries and places of extremes agree with NumPy's indexing, eagerly, under `jit` and under `vmap`."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.numerics import indexing
+
+VALUES = np.random.default_rng(0).integers(0, 5, (6, 9)).astype(float)  # with ties
+INDICES = np.array([0, 8, 3, 3, 5, 1], np.int32)
+
+
+@pytest.mark.parametrize("form", [indexing.entry, indexing.sliced])
+def test_entry_and_sliced_read_the_indexed_value(form):
+    read = jax.jit(jax.vmap(form))(VALUES, INDICES)
+    np.testing.assert_array_equal(read, VALUES[np.arange(6), INDICES])
+
+
+def test_entry_out_of_range_is_0_and_entries_read_several():
+    assert indexing.entry(jnp.asarray(VALUES[0]), jnp.int32(9)) == 0
+    np.testing.assert_array_equal(indexing.entries(jnp.asarray(VALUES[0]), jnp.asarray(INDICES)), VALUES[0][INDICES])
+
+
+def test_sliced_reads_rows():
+    np.testing.assert_array_equal(indexing.sliced(jnp.asarray(VALUES), jnp.int32(4)), VALUES[4])
+
+
+@pytest.mark.parametrize("form", [indexing.first_largest, indexing.first_largest_in_rows])
+def test_first_largest_takes_the_first_of_ties_and_the_last_index_for_nan(form):
+    with_nan = np.where(np.arange(9) == 2, np.nan, VALUES)
+    np.testing.assert_array_equal(jax.jit(jax.vmap(form))(VALUES), np.argmax(VALUES, axis=1))
+    np.testing.assert_array_equal(jax.vmap(form)(with_nan), np.full(6, 8))
+
+
+def test_is_first_largest_marks_one_place():
+    marks = jax.vmap(indexing.is_first_largest)(jnp.asarray(VALUES))
+    np.testing.assert_array_equal(marks, np.arange(9) == np.argmax(VALUES, axis=1)[:, None])
+
+
+def test_first_true_without_a_true_entry_is_the_last_index():
+    masks = VALUES > 3
+    expected = np.where(masks.any(axis=1), np.argmax(masks, axis=1), 8)
+    np.testing.assert_array_equal(jax.vmap(indexing.first_true)(jnp.asarray(masks)), expected)
+
+
+def test_first_smallest_by_blocks_equals_argmin():
+    rng = np.random.default_rng(3)
+    for size in (3, 1024, 1025, 4096):
+        values = rng.integers(0, 5, (4, size)).astype(float)
+        values[1] += 1 + 10 * np.arange(size)  # the smallest is the first
+        values[2] = values[1, ::-1]  # the smallest is the last
+        values[3] = np.inf
+        np.testing.assert_array_equal(jax.jit(jax.vmap(indexing.first_smallest))(values), np.argmin(values, axis=1))
+
+
+def test_select_chooses_whole_trees():
+    new, old = {"a": jnp.ones(2), "b": jnp.int32(1)}, {"a": jnp.zeros(2), "b": jnp.int32(0)}
+    for condition, expected in ((True, new), (False, old)):
+        chosen = indexing.select(jnp.asarray(condition), new, old)
+        jax.tree.map(np.testing.assert_array_equal, chosen, expected)
