@@ -11,7 +11,7 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
-from jaxbandits.linear._algorithms.peps import above, alternatives, drawn, mills, numbers_of
+from jaxbandits.linear._algorithms.peps import alternatives, drawn, mills, numbers_of, truncated_normals
 from jaxbandits.linear._shared.fixed_confidence import checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import algorithm_from_rule, compare_items
 from jaxbandits.numerics import thresholds

@@ -130,7 +130,7 @@ class State(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int (K,)     pulls of each arm, over all phases
     phase: Array  # int ()        number of phases that have ended
-    arms_left: Array  # bool (K,)  arms that are left
+    arms_left: Array  # bool (K,)  remaining arms
     theta: Array  # float (d,)    the last phase's estimate
     value: Array  # float ()      rho of the arms of the last phase
     planned: Array  # bool ()     True if `arms_left`, `value` and `due` are for the coming phase
