@@ -21,10 +21,10 @@ GK16 = thresholds.gk16(arms=3)
 DRAWS = 50_000
 
 
-def test_above_against_the_inverse_tail():
+def test_truncated_normals_match_the_inverse_tail():
     uniform = np.concatenate([np.random.default_rng(0).uniform(size=500), [1e-300, 1e-16, 0.5, 1.0]])
     least = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
-    drawn_above = np.asarray(jax.jit(above)(least, uniform))
+    drawn_above = np.asarray(jax.jit(truncated_normals)(least, uniform))
     np.testing.assert_allclose(drawn_above, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
     assert np.all(drawn_above >= least)
 
