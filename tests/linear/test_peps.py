@@ -11,7 +11,7 @@ from scipy.special import erfcx, log_ndtr, ndtri_exp
 import jaxbandits
 from jaxbandits import linear
 from jaxbandits.base import Status
-from jaxbandits.linear._algorithms.peps import above, alternatives, drawn, mills, numbers_of
+from jaxbandits.linear._algorithms.peps import alternatives, drawn, mills, numbers_of, truncated_normals
 from jaxbandits.linear._shared.fixed_confidence import checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import algorithm_from_rule, compare_items
 from jaxbandits.numerics import thresholds
@@ -21,10 +21,10 @@ GK16 = thresholds.gk16(arms=3)
 DRAWS = 50_000
 
 
-def test_above_against_the_inverse_tail():
+def test_truncated_normals_match_the_inverse_tail():
     uniform = np.concatenate([np.random.default_rng(0).uniform(size=500), [1e-300, 1e-16, 0.5, 1.0]])
     least = np.array([0.0, 0.01, 0.5, 2.0, 10.0, 38.0, 100.0])[:, None]
-    drawn_above = np.asarray(jax.jit(above)(least, uniform))
+    drawn_above = np.asarray(jax.jit(truncated_normals)(least, uniform))
     np.testing.assert_allclose(drawn_above, -ndtri_exp(log_ndtr(-least) + np.log(uniform)), rtol=1e-11, atol=1e-11)
     assert np.all(drawn_above >= least)
 

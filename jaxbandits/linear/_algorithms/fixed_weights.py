@@ -45,8 +45,8 @@ def fixed_weights(
         glr_ridge: None or 0. If 0, stop and answer use least squares without ridge, and the arms of the start must
             span R^d; the sampling rule keeps its ridge.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        eliminate: None, "stop" or "both". If "stop", an item is out for good once its statistic has passed the
-            threshold, and the last one left is the answer. If "both", the sampling rule ignores it as well. Both
+        eliminate: None, "stop" or "both". If "stop", an item is eliminated for good once its statistic has passed
+            the threshold, and the last one is the answer. If "both", the sampling rule ignores it as well. Both
             require epsilon = 0.
         start: "arms" or "spanner", the arms that are pulled first, once each. "arms" are all of them. A "spanner" is
             the first d by index that span R^d; it pays where the arms are many, and requires concrete arms.

@@ -82,7 +82,7 @@ def fws(
         squares = jnp.where(norms.squares > 0, norms.squares, 1)
         ratios = jnp.where(comparison.rivals, comparison.gaps**2 / (2 * squares), jnp.inf) / t
         if steps == 0:
-            # argmax_k of |x_k'V^-1 y|: the factor before it is the same for all arms
+            # The arm maximises |x_k'V^-1 y|, because the factor in front of it is the same for all arms.
             closest = sliced(comparison.directions, weakest(ratios, comparison.rivals))
             step = is_first_largest(influence(norms.factor, features, closest) ** 2).astype(dtype)
         else:

@@ -39,9 +39,9 @@ def l_t3c(
     Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
 
     - `leader_share`: None or a probability in (0, 1). If None, pulls the arm that shrinks the width of the two items
-      most. Otherwise pulls the leader with this probability and else the challenger; the items must be the arms.
+      most. Otherwise pulls the leader with this probability, and otherwise the challenger; the items must be the arms.
       **Leave it None** where a third arm separates the two better: on `soare(6, 0.1)` most runs with a share do not
-      stop within 4 10^5 pulls, where 904 would do.
+      stop within 4 10^5 pulls, where 904 are enough.
     - `joint`: if True, the leader is the best item of one draw of theta. If False, each item has a draw of its own, as
       in public code.
 

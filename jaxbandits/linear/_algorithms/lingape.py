@@ -148,8 +148,8 @@ def lingape(
     checks.not_negative("epsilon", epsilon)
     check_ridge(features, ridge)
     checks.positive("noise_scale", noise_scale)
-    only = {"items": items, "glr_ridge": glr_ridge, "eliminate": eliminate}
-    for name, value in only.items():
+    threshold_arguments = {"items": items, "glr_ridge": glr_ridge, "eliminate": eliminate}
+    for name, value in threshold_arguments.items():
         require(value is None, name, "be None without a threshold", value)
     checks.one_of("start", start, StartName)
     for name, value, default in (("width", width, "threshold"), ("start", start, "arms")):

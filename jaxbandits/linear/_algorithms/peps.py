@@ -21,7 +21,7 @@ from jaxbandits.numerics.linalg import UNROLL, dot
 from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
-HALLEY_STEPS = 3  # enough for an error of at most 1e-13, wherever `above` is truncated
+HALLEY_STEPS = 3  # enough for an error of at most 1e-13, wherever the tail of `truncated_normals` begins
 # Coefficients of (1 + x) mills(x) as a polynomial in (x - 4) / (x + 4), interpolated at Chebyshev's nodes. Its error is
 # at most 5e-15 for x >= 0.
 MILLS = (
@@ -142,7 +142,7 @@ class Numbers(NamedTuple):
 def numbers_of(key: Key, d: int, n: int, dtype: jnp.dtype) -> Numbers:
     """Draws all numbers of a round at once.
 
-    A call of JAX's generator takes a CPU about as long however few it makes.
+    On a CPU, a call of JAX's generator takes about as long for a few numbers as for many.
     """
     normals, uniforms = normals_and_uniforms(key, d * n, 2 * n + 1, dtype)
     return Numbers(normals.reshape(d, n), uniforms[:n], 1 - uniforms[n : 2 * n], uniforms[-1])
@@ -178,7 +178,7 @@ def alternatives(
     def of_chosen(values: Array) -> Array:
         return total(jnp.where(chosen, values, 0))
 
-    depths = of_chosen(spreads[:, None]) * above(of_chosen(leads[:, None]), numbers.tails)
+    depths = of_chosen(spreads[:, None]) * truncated_normals(of_chosen(leads[:, None]), numbers.tails)
 
     # A posterior draw is moved along A^-1 y_j to where y_j.e = -depth.
     errors = combined(state.root.T, numbers.normals)
@@ -194,7 +194,7 @@ def alternatives(
     return Alternatives(errors, shares / dot(shares, jnp.ones_like(shares)))
 
 
-def above(least: Array, uniform: Array) -> Array:
+def truncated_normals(least: Array, uniform: Array) -> Array:
     """Converts uniform variables in (0, 1] to standard normal ones, given that these exceed `least` >= 0.
 
     It solves for the log of the tail, log mills(x) - x^2 / 2, by Halley's method from beyond the root.
@@ -222,15 +222,15 @@ def drawn(weights: Array, uniform: Array) -> Array:
     """Returns the indices (...) at which uniform variables (...) in [0, 1) fall in the cumulated weights (n,)."""
     n = weights.shape[0]
     if n > UNROLL:
-        upto = jnp.cumsum(weights)
+        cumulated = jnp.cumsum(weights)
     else:
         sums = [weights[0]]
         for k in range(1, n):
             sums.append(sums[-1] + weights[k])
-        upto = jnp.stack(sums)
-    met = upto[-1] * uniform
+        cumulated = jnp.stack(sums)
+    target = cumulated[-1] * uniform
     # A zero weight is never drawn: the sum first exceeds the uniform variable at a positive one.
-    return total((upto.reshape(n, *[1] * uniform.ndim) <= met[None]).astype(int))
+    return total((cumulated.reshape(n, *[1] * uniform.ndim) <= target[None]).astype(int))
 
 
 def combined(rows: Array, vectors: Array) -> Array:

@@ -48,8 +48,9 @@ def rage(
     """Halves its error from phase to phase, with the best design for the remaining items.
 
     Phase t = 1, 2, .. pulls by the allocation over all arms that minimises the largest width of two remaining items. It
-    makes as many pulls as bring every such width to 2^-t with probability 1 - delta / t^2. An item is then out if
-    another leads it by more than their width, so gaps above 2^(1 - t) are gone. The run stops when one item is left.
+    makes as many pulls as bring every such width to 2^-t with probability 1 - delta / t^2. An item is then
+    eliminated if another leads it by more than their width, so none with a gap above 2^(1 - t) remains. The run stops
+    when one item is left.
 
     Args:
         arms: float (K, d), features of the arms, spanning R^d; the run has their dtype.

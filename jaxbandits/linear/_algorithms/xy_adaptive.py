@@ -50,7 +50,7 @@ def xy_adaptive(
             to such a factor.
         union_power: 2 for the guarantee, or 1; see `confidence_radius`.
         radius: "azuma" or "subgaussian", see `confidence_radius`.
-        keep_eliminated: if True, an arm that was beaten stays out; every run that was tried has stopped. False is the
+        keep_eliminated: if True, a beaten arm stays eliminated; every run that was tried has stopped. False is the
             published algorithm. Its phases use nothing of the earlier ones, so an arm may come back. The run may then
             alternate without end between sets of members, in phases ten times as long each (up to 6 of 50 runs on
             `canonical(0.5)`).
@@ -74,7 +74,9 @@ def xy_adaptive(
     """
     arms = checked_arms(arms, full_rank=True)
     (K, d), dtype = arms.shape, arms.dtype
-    confidence = checked_radius_settings(delta, K, noise_scale, union_power, radius)
+    confidence = checked_radius_settings(
+        delta=delta, K=K, noise_scale=noise_scale, union_power=union_power, radius=radius
+    )
     checks.probability("alpha", alpha)
     first_width = 1 / (d * (d + 1) + 1) if first_width is None else first_width
     checks.positive("first_width", first_width)
@@ -133,7 +135,7 @@ def xy_adaptive(
         theta, members = _unbeaten(arms, confidence, action.counts, observation)
         if keep_eliminated:
             members &= state.members
-            # Arms that are out may beat all members; the leader then stays.
+            # Eliminated arms may beat all members; the leader then stays.
             leader = jnp.argmax(jnp.where(state.members, dot(arms, theta), -jnp.inf))
             members = jnp.where(members.any(), members, jnp.arange(K) == leader)
         after = State(

@@ -166,7 +166,7 @@ def _fails_inside(
 
     so y.theta_hat(n) <= y.theta_0 + sum_k (max(0, h_k q_k) + |h_k| stray_k) + ||y||_D sum_k (|q_k| + stray_k) ||x_k||_D
     with h = X A(1)^-1 y. The confidence bound of y is at least its radius at 0 times its norm at 1. The rule fails at n
-    if every arm has another that it does not lead by that bound: for the leader at 0 any other arm will do, for the
+    if every arm has another that it does not lead by that bound: for the leader at 0 any other arm suffices, for the
     other arms that leader is checked.
     """
     matmul = partial(jnp.matmul, precision="highest")

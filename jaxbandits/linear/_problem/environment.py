@@ -81,7 +81,7 @@ def environment(
         stream: None or a key. If None, every round has fresh noise. With a key, the n-th pull of an arm pays the same
             in every run, at any time, alone or with others. Gaussian sums are then differences of one Brownian path
             (`numerics.brownian`), for up to 2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor
-            binomial sums can be drawn so.
+            binomial sums can be drawn this way.
 
     Returns:
         Environment. Its noise is standard normal, () for `Pull` and `Step`, (K,) otherwise. For signs it is a uniform
@@ -107,20 +107,20 @@ def environment(
         can_share = is_single or (noise == "gaussian" and action is not Bridge)
         require(can_share, "stream", "be None for a Bridge and for binomial sums, which cannot be shared", stream)
     truth = {"arms": instance.arms} if items is None else {"arms": instance.arms, "items": instance.items}
-    said: dict[str, Any] = {"problem": lambda: truth, "accepts": partial(_accepts, arms.shape[0])}
-    said["admits"] = partial(_admits, (arms if items is None else items).shape[0])
+    declared: dict[str, Any] = {"problem": lambda: truth, "accepts": partial(_accepts, arms.shape[0])}
+    declared["admits"] = partial(_admits, (arms if items is None else items).shape[0])
 
     def answering(draw: Callable[[Key], Any], respond: Callable[[Any, Any], Array]) -> Environment:
         def respond_checked(action: Any, noise: Any) -> Array:
-            checks.domain(action, said["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
+            checks.domain(action, declared["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
             return respond(action, noise)
 
-        return Environment(draw, respond_checked, stream, **said)
+        return Environment(draw, respond_checked, stream, **declared)
 
     if noise == "gaussian":
         means = dot(arms, theta)
         if stream is not None:
-            return answering(_no_noise, _walks(action, means, noise_scale, stream))
+            return answering(_no_noise, _numbered_gaussian_sum(action, means, noise_scale, stream))
         shape = () if action is Pull else means.shape
         respond = _bridge(means, noise_scale) if action is Bridge else _gaussian_sum(action, means, noise_scale)
         return answering(lambda key: jax.random.normal(key, shape, means.dtype), respond)
@@ -153,7 +153,7 @@ def _receive(K: int, dtype: Any, action: Any, rewards: Any) -> Array:
 
 
 def _accepts(K: int, action: Any) -> Array:
-    """True if an action pulls arms that exist, none of them less than 0 times."""
+    """True if an action pulls arms that exist, none a negative number of times."""
     action = plain(action)
     if hasattr(action, "times"):
         return ((action.arm >= 0) & (action.arm < K) & (action.times > 0)) | (action.times == 0)
@@ -182,7 +182,9 @@ def _gaussian_sum(kind: Action, means: Array, noise_scale: Array) -> Callable[[A
     return respond
 
 
-def _walks(kind: Action, means: Array, noise_scale: Array, stream: Key) -> Callable[[Any, tuple[()]], Array]:
+def _numbered_gaussian_sum(
+    kind: Action, means: Array, noise_scale: Array, stream: Key
+) -> Callable[[Any, tuple[()]], Array]:
     def pulled(arm: Array, before: Array, times: Array) -> Array:
         noise = increment(key_of(stream, arm), before, times, means.dtype)
         return times.astype(means.dtype) * means[arm] + noise_scale * noise

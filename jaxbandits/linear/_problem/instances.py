@@ -67,8 +67,8 @@ def reduce_instance(instance: Instance) -> Instance:
     if items is not None:
         require(is_concrete(instance.items), "instance.items", "be concrete", instance.items)
         compared = np.asarray(instance.items, np.float64)
-        lost = np.abs(compared - compared @ basis @ basis.T).max()
-        within = lost <= 1e-6 * np.abs(compared).max()
+        distance = np.abs(compared - compared @ basis @ basis.T).max()
+        within = distance <= 1e-6 * np.abs(compared).max()
         require(within, "instance.items", "lie in the span of the arms", instance.items)
         items = checks.constant(compared @ basis, items.dtype)
     return instance._replace(arms=reduce_rank(instance.arms), theta=reduced, items=items)

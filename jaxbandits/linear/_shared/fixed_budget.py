@@ -84,7 +84,7 @@ def designs_of(arms: Array, solver: Solver, steps: int) -> Designs:
     K = arms.shape[0]
     if K > TABLE_ARMS or not is_concrete(arms):
         return lambda remaining: solver(arms, remaining, steps)
-    table = at_once(_of_all_sets, arms, solver, steps)
+    table = at_once(_solve_all_sets, arms, solver, steps)
 
     def look_up(remaining: Array) -> Solved:
         number = jnp.sum(jnp.where(remaining, 2 ** jnp.arange(K, dtype=jnp.int32), 0), dtype=jnp.int32)
@@ -93,7 +93,7 @@ def designs_of(arms: Array, solver: Solver, steps: int) -> Designs:
     return look_up
 
 
-def _of_all_sets(arms: Array, solver: Solver, steps: int) -> Solved:
+def _solve_all_sets(arms: Array, solver: Solver, steps: int) -> Solved:
     """Computes the designs of all sets of arms (2^K, ..). Set number n holds the arms of its binary digits."""
     K = arms.shape[0]
     sets = (np.arange(2**K)[:, None] >> np.arange(K)) % 2 == 1
@@ -108,7 +108,7 @@ def g_optimal(arms: Array, steps: int) -> tuple[Array, Array]:
     return shares, importance(arms, shares)
 
 
-def _of_all_arms(arms: Array, solver: Solver, steps: int) -> Solved:
+def _solve_all_arms(arms: Array, solver: Solver, steps: int) -> Solved:
     return solver(arms, jnp.ones(arms.shape[0], bool), steps)
 
 
@@ -118,7 +118,7 @@ def epochs_of(arms: Array, horizon: Array | int, steps: int) -> tuple[Array, Arr
     Raises:
         ValueError: floor(T / E) is 0.
     """
-    value = at_once(_of_all_arms, arms, apart_design, steps).value
+    value = at_once(_solve_all_arms, arms, apart_design, steps).value
     xp = jnp if isinstance(value, jax.Array) else np
     number = xp.maximum(xp.ceil(xp.log2(value)), 1).astype(int)
     length = (horizon if is_concrete(horizon) else jnp.asarray(horizon, int)) // number
@@ -223,7 +223,7 @@ def multinomial(key: Key, n: Array, shares: Array) -> tuple[Array, Array]:
 
 
 def least_squares_in_span(arms: Array, counts: Array, sums: Array) -> Array:
-    """Computes the solution of smallest norm of least squares, float (d,). Cost: O(K d^2 + d^3)."""
+    """Computes the least-squares solution of smallest norm, float (d,). Cost: O(K d^2 + d^3)."""
     counted = counts.astype(arms.dtype)
     pulled = jnp.where(counts[:, None] > 0, arms, 0)
     A = gram(arms, counted) + jnp.maximum(counted.max(), 1) * beyond(pulled)

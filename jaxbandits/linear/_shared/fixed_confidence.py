@@ -69,7 +69,9 @@ def checked_settings(
         is_zero = is_concrete(epsilon) and float(np.asarray(epsilon)) == 0
         require(is_zero, "epsilon", "be 0 where items are eliminated", epsilon)
     if glr_ridge is not None and getattr(threshold, "__name__", "") in ("ellipsoid", "ellipsoid_trace"):
-        raise ValueError(f"glr_ridge must be None with the threshold {threshold.__name__}, whose ridge it has, got 0")
+        raise ValueError(
+            f"glr_ridge must be None with the threshold {threshold.__name__}, which requires the ridge, got 0"
+        )
     order = np.arange(K)
     if start == "spanner":
         order = first_spanner(arms) if spanner is None else spanner
@@ -124,20 +126,20 @@ def _checked_threshold(threshold: Threshold, arms: Array, order: np.ndarray, dty
     count: Any = jax.ShapeDtypeStruct((), jnp.int32)
     counts: Any = jax.ShapeDtypeStruct((len(arms),), jnp.int32)
 
-    def called(delta: Array, evidence: Evidence) -> Any:
+    def level_of(delta: Array, evidence: Evidence) -> Any:
         return threshold(delta, evidence)
 
     least = None
     try:
-        made = jax.eval_shape(called, number, Evidence(count, counts, number, None))
+        level = jax.eval_shape(level_of, number, Evidence(count, counts, number, None))
     except ValueError as error:
         if not is_concrete(arms):
             raise ValueError(f"threshold must be one for traced arms: {error}") from error
         least = least_eigenvalue(arms, order)
         try:
-            made = jax.eval_shape(called, number, Evidence(count, counts, number, number))
+            level = jax.eval_shape(level_of, number, Evidence(count, counts, number, number))
         except ValueError as second:
             raise ValueError(f"threshold must be one for this rule: {second}") from second
-    fits = isinstance(made, jax.ShapeDtypeStruct) and (made.shape, made.dtype) == ((), dtype)
-    require(fits, "threshold", f"give a float () of dtype {jnp.dtype(dtype).name}", made)
+    fits = isinstance(level, jax.ShapeDtypeStruct) and (level.shape, level.dtype) == ((), dtype)
+    require(fits, "threshold", f"give a float () of dtype {jnp.dtype(dtype).name}", level)
     return least

@@ -24,7 +24,7 @@ class RadiusSettings(NamedTuple):
 
 
 def checked_radius_settings(
-    delta: Array | float, K: int, noise_scale: Array | float, union_power: int, radius: Radius
+    *, delta: Array | float, K: int, noise_scale: Array | float, union_power: int, radius: Radius
 ) -> RadiusSettings:
     """Collects the arguments of `confidence_radius`; raises `ValueError` unless they are in range."""
     checks.probability("delta", delta)
@@ -32,7 +32,7 @@ def checked_radius_settings(
     checks.positive("noise_scale", noise_scale)
     union_power = checks.whole("union_power", union_power, least=1, most=2)
     checks.one_of("radius", radius, Radius)
-    return RadiusSettings(delta, K, noise_scale, union_power, radius)
+    return RadiusSettings(delta=delta, K=K, noise_scale=noise_scale, union_power=union_power, radius=radius)
 
 
 def confidence_radius(
@@ -69,7 +69,10 @@ def confidence_radius(
     Source: Soare, Lazaric and Munos (2014), Proposition 1; Xu, Honda and Sugiyama (2018), equation (2).
     """
     n = checks.array("n", n, ("...",), least=1)
-    return radius_after(n, checked_radius_settings(delta, K, noise_scale, union_power, radius))
+    settings = checked_radius_settings(
+        delta=delta, K=K, noise_scale=noise_scale, union_power=union_power, radius=radius
+    )
+    return radius_after(n, settings)
 
 
 def radius_after(n: Array, confidence: RadiusSettings) -> Array:

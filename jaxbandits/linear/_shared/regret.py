@@ -18,7 +18,7 @@ class State(NamedTuple):
     pulls: Array  # int ()
     counts: Array  # int (K,)        exact
     sums: Array  # float (K,)        exact: sums of rewards
-    images: Array  # float (K, d)    A^-1 x_k, one row an arm
+    images: Array  # float (K, d)    A^-1 x_k, one row per arm
     leverage: Array  # float (K,)    x_k' A^-1 x_k
     theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
     logdet: Array  # float ()        log det(A / ridge)

@@ -50,7 +50,9 @@ def static_rule(arms, allocation, *, delta, noise_scale, ridge, union_power, rad
         pulled = features[np.asarray(allocation) > 0]
         rank, needed = map(np.linalg.matrix_rank, (pulled, np.vstack([pulled, features - features[0]])))
         require(rank == needed, "allocation", "have a support that spans all differences of arms", allocation)
-    confidence = checked_radius_settings(delta, K, noise_scale, union_power, radius)
+    confidence = checked_radius_settings(
+        delta=delta, K=K, noise_scale=noise_scale, union_power=union_power, radius=radius
+    )
     checks.real("growth", growth, least=0, below=1)
     max_pulls = checks.whole("max_pulls", max_pulls, least=K, most=int(jnp.iinfo(jnp.result_type(int)).max))
     return StaticRule(

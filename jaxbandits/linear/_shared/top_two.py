@@ -38,7 +38,7 @@ class Numbers(NamedTuple):
 def numbers_of(key: Key, n: int, dtype: jnp.dtype) -> Numbers:
     """Draws all numbers of a round at once.
 
-    A call of JAX's generator takes a CPU about as long however few it makes.
+    On a CPU, a call of JAX's generator takes about as long for a few numbers as for many.
     """
     normals, uniforms = normals_and_uniforms(key, n, 2, dtype)
     return Numbers(normals, *uniforms)

@@ -15,7 +15,7 @@ from jaxbandits.linear._shared.radius import Radius, checked_radius_settings, ra
 from jaxbandits.numerics.linalg import gram, spd_inverse, squared_norms
 from jaxbandits.numerics.tracking import tracked_counts
 
-WALK = 64  # largest number of pulls by which the bisection may miss the first n
+MAX_BISECTION_ERROR = 64  # largest number of pulls by which the bisection may miss the first n
 
 
 class XYOracle(NamedTuple):
@@ -69,7 +69,9 @@ def xy_oracle(
     K, d = arms.shape
     require(arms.dtype == jnp.float64, "arms", "be float64", arms.dtype)
     theta = checks.array("theta", theta, (d,), dtype=arms.dtype)
-    confidence = checked_radius_settings(delta, K, noise_scale, union_power, radius)
+    confidence = checked_radius_settings(
+        delta=delta, K=K, noise_scale=noise_scale, union_power=union_power, radius=radius
+    )
     steps = checks.whole("steps", steps, least=1)
     _, directions, gaps = leads(arms, theta)
     optimum = oracle_allocation(arms, theta=theta, steps=steps)
@@ -88,5 +90,5 @@ def xy_oracle(
     n = bisect.bisect_left(range(limit), True, lo=K, key=enough)
     require(n < limit, "theta", "have gaps that take fewer than 2^53 pulls", gaps)
     # One more pull may help no pair and still widen the bounds, so around the crossing the condition alternates.
-    n = min(filter(enough, range(max(K, n - WALK), n + 1)))
+    n = min(filter(enough, range(max(K, n - MAX_BISECTION_ERROR), n + 1)))
     return XYOracle(n, tracked_counts(optimum.allocation, n), *optimum)
