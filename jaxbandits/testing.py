@@ -40,10 +40,10 @@ class Violations(NamedTuple):
     idle: Array  # (leaves,)                  an idle action changed it
     refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
     spared: Array  # (leaves,)                planning changed it though no plan was due, against `spares`
-    heard: Array  # ()                        the environment answered with a NaN or an infinity
-    asked: Array  # ()                        the action does not exist in the environment
-    answered: Array  # ()                     the answer holds a NaN or an infinity
-    named: Array  # ()                        the answer does not exist in the environment
+    response: Array  # ()                     the environment answered with a NaN or an infinity
+    action: Array  # ()                       the action does not exist in the environment
+    answer: Array  # ()                       the answer holds a NaN or an infinity
+    answer_exists: Array  # ()                the answer does not exist in the environment
     stop_by_key: Array  # ()                  two keys gave two stops
     stop_unplanned: Array  # ()               it stops although a plan is due
     stale_again: Array  # ()                  a plan is due just after planning
@@ -183,10 +183,10 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         decision = algorithm.decide(of_round, state)
         broken_now["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
         if environment.accepts is not None:
-            broken_now["asked"] = ~decision.stop & ~environment.accepts(decision.action)
-        broken_now["answered"] = ~_all_finite(decision.answer)
+            broken_now["action"] = ~decision.stop & ~environment.accepts(decision.action)
+        broken_now["answer"] = ~_all_finite(decision.answer)
         if judges and environment.admits is not None:
-            broken_now["named"] = ~environment.admits(decision.answer)
+            broken_now["answer_exists"] = ~environment.admits(decision.answer)
         if algorithm.refresh is not None:
             renewed = algorithm.refresh(state)
             broken_now["renewed"] = _spoilt(renewed, state)
@@ -197,15 +197,15 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
 
         action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
         observation = environment.respond(action, noise)
-        broken_now["heard"] = ~_all_finite(observation)
+        broken_now["response"] = ~_all_finite(observation)
         after = algorithm.observe(state, action, observation)
         broken_now["observed"] = _spoilt(after, state)
         broken_now["pulls_fell"] = after.pulls < state.pulls
         rounds_now = {name: jnp.where(is_broken, r, NEVER) for name, is_broken in broken_now.items()}
         earliest = {name: jnp.minimum(getattr(violations, name), at) for name, at in rounds_now.items()}
         violations = violations._replace(**earliest)
-        of_these = [violations.asked, violations.answered, violations.named]
-        is_first = functools.reduce(jnp.minimum, of_these) == r
+        shown_for = [violations.action, violations.answer, violations.answer_exists]
+        is_first = functools.reduce(jnp.minimum, shown_for) == r
         now = _raw_leaves((decision.action, decision.answer))
         shown = jax.tree.map(lambda new, old: jnp.where(is_first, new, old), now, shown)
         return after, violations, shown
@@ -252,25 +252,26 @@ def _check_violations(walked: Walked, names: list[str], environment: Environment
     of = f": the environment has {size}" if size else ""
     sentences = {
         "started": "init(key) makes {field} not finite" + finite,
-        "heard": "respond(action, noise) of the environment is not finite in round {round}",
+        "response": "respond(action, noise) of the environment is not finite in round {round}",
         "planned": "plan(key, state) makes {field} not finite in round {round}" + finite,
         "observed": "observe(state, action, observation) makes {field} not finite in round {round}" + finite,
         "renewed": "refresh(state) makes {field} not finite in round {round}" + finite,
-        "asked": f"decide(key, state) asks for {_named(action)} in round {{round}}, which does not exist{of}",
-        "answered": "decide(key, state) gives an answer with a NaN or an infinity in round {round}",
-        "named": f"decide(key, state) answers {_named(answer)} in round {{round}}, which does not exist{of}",
+        "action": f"decide(key, state) gives the action {_named(action)} in round {{round}}, which does not exist{of}",
+        "answer": "decide(key, state) gives an answer with a NaN or an infinity in round {round}",
+        "answer_exists": f"decide(key, state) gives the answer {_named(answer)} in round {{round}}, which does not "
+        f"exist{of}",
         "idle": "observe(state, idle, ..) changed {field} in round {round}: an idle action must change nothing",
-        "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild "
-        "what observe has kept up to date",
-        "spared": "plan(key, state) changed {field} in round {round}, whose state is not stale: an algorithm that "
-        "says spares leaves such a state as it is",
+        "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild the cache "
+        "that observe updates",
+        "spared": "plan(key, state) changed {field} in round {round}, whose state is not stale: with spares, plan must "
+        "leave such a state unchanged",
         "stop_by_key": "decide(key, state) gave two stops for two keys in round {round}: stop must be a function of "
         "the state",
-        "stop_unplanned": "stale(state) holds for the state of round {round}, which stops: a state that stops is not "
-        "stale",
-        "stale_again": "plan(key, state) left the state of round {round} stale: a state just planned is not stale",
-        "planned_pulls": "plan(key, state) changed pulls in round {round}: planning spends no pull",
-        "pulls_fell": "observe(state, action, observation) lowered pulls in round {round}: it counts all queries",
+        "stop_unplanned": "stale(state) holds for the state of round {round}, which stops: a state that stops must not "
+        "be stale",
+        "stale_again": "plan(key, state) left the state of round {round} stale: a state just planned must not be stale",
+        "planned_pulls": "plan(key, state) changed pulls in round {round}: planning must spend no pull",
+        "pulls_fell": "observe(state, action, observation) lowered pulls in round {round}: it must count all queries",
     }
     at = {name: int(np.min(getattr(violations, name))) for name in sentences}
     first = min(at, key=lambda name: at[name])
@@ -281,7 +282,7 @@ def _check_violations(walked: Walked, names: list[str], environment: Environment
         for placeholder, value in values.items():
             sentence = sentence.replace(placeholder, value)
         raise AssertionError(sentence)
-    _assert(pulls > 0, "observe(state, action, observation) counted no pull in the whole run: it adds what was queried")
+    _assert(pulls > 0, "observe(state, action, observation) counted no pull in the whole run: it must add the queries")
 
 
 def _named(value: PyTree) -> str:

@@ -134,10 +134,19 @@ def nan_after_7(pulls, x):
 @pytest.mark.parametrize(
     ("algorithm", "sentence"),
     [
-        (in_turn(arm=lambda pulls: pulls % 5 + 1), r"decide\(key, state\) asks for Pull\(arm=5, times=1\) in round 4"),
-        (in_turn(arm=lambda pulls: pulls % 5 - 1), r"decide\(key, state\) asks for Pull\(arm=-1, times=1\) in round 0"),
-        (in_turn(answer=lambda state: state.pulls), r"decide\(key, state\) answers 5 in round 5, which does not exist"),
-        (in_turn(answer=lambda state: state.pulls - 1), r"decide\(key, state\) answers -1 in round 0"),
+        (
+            in_turn(arm=lambda pulls: pulls % 5 + 1),
+            r"decide\(key, state\) gives the action Pull\(arm=5, times=1\) in round 4",
+        ),
+        (
+            in_turn(arm=lambda pulls: pulls % 5 - 1),
+            r"decide\(key, state\) gives the action Pull\(arm=-1, times=1\) in round 0",
+        ),
+        (
+            in_turn(answer=lambda state: state.pulls),
+            r"decide\(key, state\) gives the answer 5 in round 5, which does not exist",
+        ),
+        (in_turn(answer=lambda state: state.pulls - 1), r"decide\(key, state\) gives the answer -1 in round 0"),
         (in_turn(answer=lambda state: None), r"decide\(key, state\) must give an answer, got None"),
         (
             in_turn(answer=lambda state: state.sums / state.pulls.astype(float)),
