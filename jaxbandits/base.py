@@ -82,7 +82,8 @@ class Algorithm(NamedTuple):
     Planning spends no pull. A state that has just been planned is not stale, nor is one that stops.
 
     If a state is not due for planning, the engine discards `plan`'s result by a select over the whole state. This is
-    slow for large states. With `spares`, an algorithm promises that its `plan` leaves such states unchanged itself.
+    slow for large states. With `masked_plan`, an algorithm promises that its `plan` itself leaves such states as they
+    are.
 
     `before` returns the earlier pull count of each arm in the action, in the form that the family's environments with
     a stream require: an integer () for one arm, (K,) for each of K arms. See `jaxbandits.numbered`.
@@ -101,7 +102,7 @@ class Algorithm(NamedTuple):
     plan: Callable[[Key, PyTree], PyTree] | None = None  # (key, state) -> state  heavy, rare work, when it is due
     stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
     before: Callable[[PyTree, PyTree], PyTree] | None = None  # (state, action) -> int  earlier pulls of its arms
-    spares: bool = False  # `plan` leaves every bit of a state that is not stale unchanged
+    masked_plan: bool = False  # `plan` leaves every bit of a state that is not stale unchanged
     problem: Callable[[], Mapping[str, Any]] | None = None  # () -> the problem it was made for; None if undeclared
     # (action, observation) -> observation as arrays; raises `ValueError` if it cannot be the action's (see `tell`)
     receive: Callable[[PyTree, PyTree], PyTree] | None = None

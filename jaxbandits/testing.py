@@ -22,6 +22,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.engine.run.compatibility import require_fit, require_pair, same_bits
 from jaxbandits.engine.run.loop import run, streams
 from jaxbandits.engine.run.tapes import Difference, Tape, first_difference, replay, round_keys
+from jaxbandits.numerics.indexing import select
 
 __all__ = ["Difference", "Tape", "check", "first_difference", "replay", "round_keys"]
 
@@ -39,7 +40,7 @@ class Violations(NamedTuple):
     renewed: Array  # (leaves,)               `refresh` made a NaN or an infinity
     idle: Array  # (leaves,)                  an idle action changed it
     refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
-    spared: Array  # (leaves,)                planning changed it though no plan was due, against `spares`
+    unmasked: Array  # (leaves,)                planning changed it though no plan was due, against `masked_plan`
     response: Array  # ()                     the environment answered with a NaN or an infinity
     action: Array  # ()                       the action does not exist in the environment
     answer: Array  # ()                       the answer holds a NaN or an infinity
@@ -70,7 +71,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     - Observing `idle` changes no bit and spends no pull.
     - `stop` is a function of the state: it does not depend on the key. A state that stops is not stale.
     - `refresh` changes the state by no more than rounding. Planning spends no pull, and a state just planned is not
-      stale. With `spares`, planning changes no bit of a state that is not stale.
+      stale. With `masked_plan`, planning changes no bit of a state that is not stale.
     - Pulls are counted: they never fall, and some are spent.
     - The state stays finite. Equal keys give equal runs.
     - Actions and answers exist, if the environment can tell (every one of this library can). An answer holds no NaN.
@@ -176,9 +177,9 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
             broken_now["planned"] = _spoilt(planned, state)
             state = planned
             broken_now["stale_again"] = due & stale(state)
-            if algorithm.spares:
+            if algorithm.masked_plan:
                 again = plan(jax.random.fold_in(keys.plan, r), state)
-                broken_now["spared"] = ~stale(state) & _leaves(lambda x, y: ~same_bits(x, y), again, state)
+                broken_now["unmasked"] = ~stale(state) & _leaves(lambda x, y: ~same_bits(x, y), again, state)
         of_round = jax.random.fold_in(keys.decide, r)
         decision = algorithm.decide(of_round, state)
         broken_now["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
@@ -207,7 +208,7 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         shown_for = [violations.action, violations.answer, violations.answer_exists]
         is_first = functools.reduce(jnp.minimum, shown_for) == r
         now = _raw_leaves((decision.action, decision.answer))
-        shown = jax.tree.map(lambda new, old: jnp.where(is_first, new, old), now, shown)
+        shown = select(is_first, now, shown)
         return after, violations, shown
 
     @jax.jit
@@ -263,8 +264,8 @@ def _check_violations(walked: Walked, names: list[str], environment: Environment
         "idle": "observe(state, idle, ..) changed {field} in round {round}: an idle action must change nothing",
         "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild the cache "
         "that observe updates",
-        "spared": "plan(key, state) changed {field} in round {round}, whose state is not stale: with spares, plan must "
-        "leave such a state unchanged",
+        "unmasked": "plan(key, state) changed {field} in round {round}, whose state is not stale: "
+        "with masked_plan, plan must leave such a state unchanged",
         "stop_by_key": "decide(key, state) gave two stops for two keys in round {round}: stop must be a function of "
         "the state",
         "stop_unplanned": "stale(state) holds for the state of round {round}, which stops: a state that stops must not "

@@ -53,8 +53,8 @@ BROKEN = {
         PLANS._replace(stale=lambda state: (state.pulls >= 30) & (state.planned == 0)),
         "stale\\(state\\) holds for the state of round 30, which stops",
     ),
-    "plan not spared": (
-        PLANS._replace(spares=True),
+    "plan without a mask": (
+        PLANS._replace(masked_plan=True),
         r"plan\(key, state\) changed planned in round 0, whose state is not stale",
     ),
     "plan alone": (PLANS._replace(stale=None), "both plan and stale, or neither"),

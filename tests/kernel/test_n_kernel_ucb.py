@@ -12,7 +12,7 @@ from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANC
 from experiments.bench.reference.kernel_ucb import instance as any_instance
 from jaxbandits import kernel
 from jaxbandits.kernel._problem.settings import Settings
-from jaxbandits.kernel._shared.ucb import best, beta_at, columns, index, queries
+from jaxbandits.numerics.indexing import beta_at, columns, first_largest_in_rows, index, queries
 
 HORIZON = 20
 
@@ -132,7 +132,7 @@ def test_float32_stays_float32():
 
 def test_shared_pieces_by_hand():
     values = jnp.array([[0.1, 0.7, 0.7], [0.5, 0.2, 0.5]])
-    assert best(values).tolist() == [1, 0]
+    assert first_largest_in_rows(values).tolist() == [1, 0]
     assert queries(values, jnp.array([0.5, 0.999999]), jnp.int32(0)).tolist() == [1, 2]
     assert queries(values, jnp.array([0.5, 0.999999]), jnp.int32(3)).tolist() == [1, 0]
     assert index(jnp.array([1.0, 1.0]), jnp.array([0.25, -1e-9]), jnp.array(2.0)).tolist() == [2.0, 1.0]

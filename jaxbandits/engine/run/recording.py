@@ -15,6 +15,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, PyTree
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
+from jaxbandits.numerics.indexing import select
 
 By = Literal["pulls", "rounds"]
 Value = Callable[[PyTree, Decision], Mapping[str, Array]]
@@ -197,7 +198,7 @@ def sum_round(
     """Adds the terms of a round to the sums; returns the curves unchanged unless `where` holds."""
     new = _summands(what, state, decision, observation)
     sums = {name: _added(old, new[name].astype(_total(old).dtype)) for name, old in curves.sums.items()}
-    return curves._replace(sums=jax.tree.map(lambda new, old: jnp.where(where, new, old), sums, curves.sums))
+    return curves._replace(sums=select(where, sums, curves.sums))
 
 
 def _no_sum(like: Any) -> Array | Sum:

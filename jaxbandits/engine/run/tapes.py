@@ -17,6 +17,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
 from jaxbandits.engine.run.compatibility import action_check, require_fit, require_pair
 from jaxbandits.engine.run.loop import DEFAULT_CHUNK, Streams, streams
+from jaxbandits.numerics.indexing import select
 
 Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
 Watch = Callable[[PyTree], PyTree]  # (state) -> arrays that a tape records
@@ -294,7 +295,7 @@ def _follow(
             state = lax.cond(stale(state), planned, lambda state: state, state)
         decision = algorithm.decide(jax.random.fold_in(keys.decide, r), state)
         active = ~decision.stop if accepts is None else ~decision.stop & accepts(decision.action)
-        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), decision.action, algorithm.idle)
+        action = select(active, decision.action, algorithm.idle)
         observation = observe(r, action)
         watched = () if watch is None else watch(state)
         now = Tape(action, observation, decision.stop, decision.answer, watched)

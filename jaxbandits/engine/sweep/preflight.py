@@ -28,6 +28,7 @@ from jaxbandits.engine.run.loop import streams
 from jaxbandits.engine.run.recording import start_curves
 from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
+from jaxbandits.numerics.indexing import select
 
 COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # the program runs once: compiling dominates
 ROWS = 4096  # rows of the table that are checked at a time, so that memory does not grow with the table
@@ -95,7 +96,7 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
             active &= ~algorithm.stale(state)
         # `stop` is not read, so XLA removes its computation.
         action = algorithm.decide(jax.random.fold_in(keys.decide, r), state).action
-        action = jax.tree.map(lambda a, idle: jnp.where(active, a, idle), action, algorithm.idle)
+        action = select(active, action, algorithm.idle)
         observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
         after = algorithm.observe(state, action, observation)
         differs = jax.tree.map(lambda new, old, was: was | (~active & ~same_bits(new, old)), after, state, changed)

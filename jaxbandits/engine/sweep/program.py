@@ -37,6 +37,7 @@ from jaxbandits.engine.sweep.sizing import (
     with_memory_advice,
 )
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
+from jaxbandits.numerics.indexing import select
 
 LANES, DEVICES = "lanes", "devices"  # axis names of the vmap within a device and of the mesh
 LIFTED_BYTES = 2**20  # size from which closed-over arrays are inputs of the program instead of constants in its text
@@ -208,10 +209,10 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops, so that a factory's precomputation runs once per call.
         algorithm, environment, record = build_row(job, task, keys.build)
-        state = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), algorithm.init(keys.init), batch.state)
+        state = select(fresh, algorithm.init(keys.init), batch.state)
         rounds = jnp.where(fresh, 0, batch.rounds)
         begun = start_curves(record, algorithm, environment)
-        curves = jax.tree.map(lambda new, old: jnp.where(fresh, new, old), begun, batch.curves)
+        curves = select(fresh, begun, batch.curves)
 
         def one_chunk(_: Array, carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
             status, rounds, state, curves = carry

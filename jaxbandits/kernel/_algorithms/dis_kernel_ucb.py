@@ -180,6 +180,6 @@ def dis_kernel_ucb(
         plan=plan,
         stale=stale,
         before=lambda state, _: state.t,
-        spares=True,
+        masked_plan=True,
         **made_for(settings),
     )

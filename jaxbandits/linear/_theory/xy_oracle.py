@@ -59,7 +59,8 @@ def xy_oracle(
     Raises:
         ValueError: an argument is out of range or traced, two arms tie for the best, or the gaps need 2^53 pulls.
 
-    Cost: the design's solver, then about 120 inversions of A, on the host. It cannot be called inside a trace.
+    Cost: the design's solver, then about 120 inversions of A, on the host: it cannot be called while a program is
+    traced.
 
     Source: Soare, Lazaric and Munos (2014), the oracle; Xu, Honda and Sugiyama (2018), equation (18) and Table 1.
     """
