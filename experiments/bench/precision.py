@@ -53,8 +53,8 @@ def run(options: Settings) -> Report:
         },
         partial(draw, ratios={name: ratio_of(pair) for name, pair in pairs.items()}),
         notes=[
-            f"same: to {NEAR:.0%}, {SURE} standard errors included. other: not to {NEAR:.0%}, nor with {2 * SURE} of "
-            "them. Else the runs do not tell. right: of the runs that stopped.",
+            f"same: equal to {NEAR:.0%}, {SURE} standard errors included. differs: not equal to {NEAR:.0%}, even with "
+            f"{2 * SURE} of them. undecided: too few runs. right: share of the runs that stopped.",
             *refused,
         ],
         grid=[row(name, pair) for name, pair in pairs.items()],
@@ -107,7 +107,7 @@ def verdict(pair: Pair) -> str:
     ratio, se = ratio_of(pair)
     if abs(ratio - 1) + SURE * se <= NEAR:
         return "same"
-    return "other" if abs(ratio - 1) - 2 * SURE * se > NEAR else "not told"
+    return "differs" if abs(ratio - 1) - 2 * SURE * se > NEAR else "undecided"
 
 
 def claims(name: str, twin: Twin, sweeps: list[Results]) -> list[Claim]:
