@@ -9,7 +9,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.random_bits import of_words, words
+from jaxbandits.numerics.random_bits import bits, uniform_from_bits
 
 FEW = 32  # largest number of entries computed one by one; a longer loop costs more than it saves
 
@@ -72,6 +72,6 @@ def normals_and_uniforms(key: Key, n: int, m: int, dtype: jnp.dtype) -> tuple[Ar
     Returns:
         float (n,), normal, and float (m,), uniform in [0, 1).
     """
-    drawn = words(key, n + m)
+    drawn = bits(key, n + m)
     u = ((drawn[:n] >> 9).astype(jnp.float32) + 0.5) * 2.0**-22 - 1  # in (-1, 1), and exact
-    return (2**0.5 * erf_inv(u)).astype(dtype), of_words(drawn[n:], dtype)
+    return (2**0.5 * erf_inv(u)).astype(dtype), uniform_from_bits(drawn[n:], dtype)

@@ -14,8 +14,8 @@ from jax.extend.random import threefry_2x32
 from jaxbandits.base import Array, Key
 
 
-def words(key: Key, number: int) -> Array:
-    """Draws random words, two per hash.
+def bits(key: Key, number: int) -> Array:
+    """Draws random words of 32 bits, two per hash.
 
     Args:
         key: PRNG key. A threefry key, JAX's default, gives the same words with 64 bits enabled and without.
@@ -30,9 +30,9 @@ def words(key: Key, number: int) -> Array:
     return _pairs(key, -(-number // 2))[:number]
 
 
-def of_words(words: Array, dtype: jnp.dtype) -> Array:
-    """Converts words, uint32 (...), to uniform numbers, float (...), multiples of 2^-24 in [0, 1)."""
-    return (words >> 8).astype(dtype) * 2.0**-24
+def uniform_from_bits(bits: Array, dtype: jnp.dtype) -> Array:
+    """Converts 32-bit words, uint32 (...), to uniform numbers, float (...), multiples of 2^-24 in [0, 1)."""
+    return (bits >> 8).astype(dtype) * 2.0**-24
 
 
 def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:

@@ -31,7 +31,7 @@ def compiled(make: Callable[..., Callable]) -> Callable[..., Callable]:
     return functools.wraps(make)(of)
 
 
-def those_of(names, *always):
+def wide_except(names, *always):
     """Returns one parameter per name. Names not in `always` are tested with the wide tests only."""
     assert set(always) < set(names)
     return [pytest.param(name, marks=[] if name in always else [pytest.mark.wide]) for name in names]

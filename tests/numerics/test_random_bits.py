@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.numerics.random_bits import of_words, uniform, words
+from jaxbandits.numerics.random_bits import bits, uniform, uniform_from_bits
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
@@ -13,19 +13,19 @@ def test_words_are_the_same_in_both_precisions(number):
     expected = np.concatenate([pairs >> 32, pairs & 0xFFFFFFFF])[:number]
     for has_64_bits in (True, False):
         with jax.enable_x64(has_64_bits):
-            drawn = words(key, number)
+            drawn = bits(key, number)
         assert drawn.dtype == jnp.uint32
         np.testing.assert_array_equal(drawn, expected)
 
 
 def test_words_of_other_generators_are_their_bits():
     key = jax.random.key(3, impl="rbg")
-    np.testing.assert_array_equal(words(key, 5), jax.random.bits(key, (5,), jnp.uint32))
+    np.testing.assert_array_equal(bits(key, 5), jax.random.bits(key, (5,), jnp.uint32))
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
 def test_uniform_numbers_are_multiples_below_one(dtype):
-    drawn = np.asarray(of_words(words(jax.random.key(0), 50_000), dtype))
+    drawn = np.asarray(uniform_from_bits(bits(jax.random.key(0), 50_000), dtype))
     assert drawn.dtype == dtype
     np.testing.assert_array_equal(drawn * 2**24 % 1, 0)
     assert drawn.min() >= 0
