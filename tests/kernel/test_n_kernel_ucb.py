@@ -12,7 +12,8 @@ from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANC
 from experiments.bench.reference.kernel_ucb import instance as any_instance
 from jaxbandits import kernel
 from jaxbandits.kernel._problem.settings import Settings
-from jaxbandits.numerics.indexing import beta_at, columns, first_largest_in_rows, index, queries
+from jaxbandits.kernel._shared.ucb import beta_at, columns, index, queries
+from jaxbandits.numerics.indexing import first_largest_in_rows
 
 HORIZON = 20
 

@@ -7,7 +7,7 @@ import pytest
 
 from jaxbandits.numerics import indexing
 
-VALUES = np.random.default_rng(0).integers(0, 5, (6, 9)).astype(float)  # with ties
+VALUES = np.random.default_rng(0).integers(0, 5, (6, 9)).astype(float)  # values tie
 INDICES = np.array([0, 8, 3, 3, 5, 1], np.int32)
 
 
