@@ -43,7 +43,7 @@ def clucb(
     Args:
         problem: 0/1 decisions with a linear reward: `Enumerated`, `Graphic`, or a `Table` with rows of one entry of
             which exactly `quota` are taken. theta are the means of the samples.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         radius: "coci" for the radius of `coci`, so that the two algorithms differ only in the arms they pull, or "chen"
             for the published one, noise_scale sqrt(2 ln(4 m n^3 / delta) / T).
         noise_scale: () > 0, sub-Gaussian constant in units of reward, for "chen" only. The default 1/2 is sharp for

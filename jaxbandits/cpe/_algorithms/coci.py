@@ -27,7 +27,7 @@ def coci(
 
     Args:
         problem: any; an `Oracle` only if it is bi-monotone.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         estimator: "mean" if theta are the means of the samples, "variance" if they are their variances.
         observations: "binary" if samples are 0 or 1 (their sums are kept as integers), "unit" if they lie in [0, 1].
             Any other sample ends the run as NONFINITE.

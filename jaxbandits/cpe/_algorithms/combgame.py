@@ -87,7 +87,7 @@ def combgame(
 
     Args:
         problem: as in `pfws`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, in units of reward.
         threshold: as in `pfws`.
         cover: as in `pfws`.

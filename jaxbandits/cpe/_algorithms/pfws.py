@@ -40,7 +40,7 @@ def pfws(
     Args:
         problem: as in `maximum`: a connected `Graphic`, `top_k`, `best_arm`, or an `Enumerated` class; rewards are
             sums of the means of arms with Gaussian, or sub-Gaussian, noise.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, in units of reward.
         threshold: threshold of the log likelihood ratio, one of `jaxbandits.numerics.thresholds` or
             `proved_threshold(problem)`. The default `gk16` is used in experiments; it has no proof.

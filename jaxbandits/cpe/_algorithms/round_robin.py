@@ -35,7 +35,7 @@ def round_robin(
         problem: as in `pfws`.
         rows: int (n, K), 0 or 1, actions of the problem, not traced. Play number t is rows[t mod n], counted from the
             first play of the cover.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, in units of reward.
         threshold: as in `pfws`.
         cover: as in `pfws`.

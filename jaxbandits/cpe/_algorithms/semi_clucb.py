@@ -33,7 +33,7 @@ def semi_clucb(
 
     Args:
         problem: as in `pfws`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, in units of reward; the radii hold for noise that is sub-Gaussian with it.
         threshold: if None, the run stops when no rival leads at these means. Otherwise it stops when the log likelihood
             ratio exceeds the threshold, as in `pfws`. The plays are the same.

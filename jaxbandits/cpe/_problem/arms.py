@@ -12,7 +12,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.problems import floats
 
-ROUNDING = 1e-6  # admitted error in the sum of an arm's weights
+ROUNDING = 1e-6  # allowed error in the sum of an arm's weights
 
 
 class Arms(NamedTuple):

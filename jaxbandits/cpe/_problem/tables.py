@@ -14,7 +14,7 @@ from jaxbandits.checks import constant, is_concrete, require
 from jaxbandits.cpe._problem.problems import OpinionSampling, Table, check_entries, check_sizes, floats
 
 MAX_LEVELS = 32  # largest number of levels for which opinion sampling builds a table
-ROUNDING = 1e-9  # admitted error in the differences of costs, relative to the largest of them
+ROUNDING = 1e-9  # allowed error in the differences of costs, relative to the largest of them
 
 Kind = Literal["exactly", "at most", "at least"]
 

@@ -43,8 +43,8 @@ def icb(
 
     Args:
         design: the design to track, `make_design(support, k)`; the run has its dtype.
-        delta: () in (0, 1), admitted probability of error.
-        epsilon: () >= 0, admitted loss of the answer, in units of reward.
+        delta: () in (0, 1), allowed probability of error.
+        epsilon: () >= 0, allowed loss of the answer, in units of reward.
         noise_scale: () > 0, sub-Gaussian constant of the noise of an arm, in units of reward: 1 suffices for noise in
             [-1, 1]. The constant of a pull, the literature's sigma, is taken to be k times as large: see
             `ellipsoid_radius`.

@@ -69,8 +69,8 @@ def sa_foa(
 
     Args:
         design: the design to track, `make_design(support, k)`; the run has its dtype.
-        delta: () in (0, 1), admitted probability of error, as it enters the radius.
-        epsilon: () > 0, admitted loss of the answer, in units of reward. At 0, a surrogate that finds only the
+        delta: () in (0, 1), allowed probability of error, as it enters the radius.
+        epsilon: () > 0, allowed loss of the answer, in units of reward. At 0, a surrogate that finds only the
             estimated best super-arm would end the run at once.
         noise_scale: () > 0, sub-Gaussian constant of the noise of an arm, as in `icb`.
         samples: samples per arm and test, a Python int, at least 1; 1 with mode="all".

@@ -63,7 +63,7 @@ def is_right(instance: Instance, answer: Array, epsilon: Array | float = 0.0) ->
     Args:
         instance: the truth. Whole numbers as means, such as `crowdsourcing_counts`, are compared exactly.
         answer: bool (n,).
-        epsilon: () >= 0, admitted loss, in units of theta.
+        epsilon: () >= 0, allowed loss, in units of theta.
 
     Returns:
         bool (). Means are compared up to 1e-9, in 32 bit up to the rounding of k terms. A set of another size than k

@@ -29,7 +29,7 @@ def ellipsoid_radius(
         t: int or float (...), pulls, at least 1, placed without regard to the rewards.
         n: number of arms, a Python int.
         k: arms in a super-arm, a Python int in 2..n-1.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, R, sub-Gaussian constant of the noise of an arm, in units of reward; 1 suffices for noise
             in [-1, 1]. The constant of a pull, the sigma of the literature, is taken to be k R, an upper bound for any
             dependence between the arms' noises. (Independent noises would have sqrt(k) R.)

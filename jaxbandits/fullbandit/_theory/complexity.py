@@ -97,7 +97,7 @@ def hardness(rho: Array | float, gap: Array | float, epsilon: Array | float) -> 
     Args:
         rho: float () >= 0, from `rho`, or from `rho_independent` for `icb`.
         gap: float () >= 0, from `gap`.
-        epsilon: float () >= 0, admitted loss.
+        epsilon: float () >= 0, allowed loss.
 
     Returns:
         float (), infinite if gap and epsilon are both 0.

@@ -56,7 +56,7 @@ def mean_field_time(
         design: the tracked design.
         instance: the truth; its own noise_scale has no influence.
         delta: () in (0, 1).
-        epsilon: () >= 0, admitted loss; positive for "sa_foa".
+        epsilon: () >= 0, allowed loss; positive for "sa_foa".
         noise_scale: () > 0, the learner's, as in `icb`.
         **options: arguments of the factory of that name: `alpha` and `reduction` for "saqm", `radius` and `feasible`
             for "icb", `superarms` for "exhaustive"; `samples`, `threshold`, `mode`, `reduction` and `first_test` for

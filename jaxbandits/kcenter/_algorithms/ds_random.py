@@ -37,7 +37,7 @@ def ds_random(
 
     Its own arguments:
         problem: the sizes, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         test_every: draws per round, at least 1. No draw depends on a reward, so the law of the draws is the same for
             any number. The end of a stage is tested only after each round, at most test_every - 1 draws late. With more
             than one, the leaves of actions and observations have a leading axis (test_every,), as in

@@ -40,7 +40,7 @@ def ds_ts(
 
     Its own arguments:
         problem: the sizes, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         mix: () in [0, 1], share of Thompson sampling. 0 is `ds_ucb` with the same interval, and draws nothing.
         interval: as in `ds_ucb`; the paper has `KL()`.
         redraw: if True, an arm that has been read takes part again from the next stage on, as line 8 is printed. A

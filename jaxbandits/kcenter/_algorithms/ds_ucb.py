@@ -31,7 +31,7 @@ def ds_ucb(
 
     Args:
         problem: the sizes, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         interval: `Lil(radius_scale)`, the paper's heuristic (22); `Lemma1()`, proved, and about ten times wider; or
             `KL(alpha, k1)`, (14). Their `union` sets how delta is shared.
         first_center: the first node. If None, it is drawn at random.

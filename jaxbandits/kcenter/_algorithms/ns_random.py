@@ -35,7 +35,7 @@ def ns_random(
 
     Its own arguments:
         problem: the sizes and the law of the rewards, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         test_every: queries per round, an int of at least 1. No query depends on a reward, so the law of the queries is
             the same for any number. The end of a stage is tested only after each round, at most test_every - 1 queries
             late. With 1, actions are `Pull`. With more, they are `Counts`, and the first pass of a stage is one round.

@@ -43,7 +43,7 @@ def ns_tands(
 
     Args:
         problem: the sizes and the law of the rewards, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, standard deviation of one reward; required for Gaussian noise. With Bernoulli noise it
             selects the Gaussian z instead of the Bernoulli one; 1/2 is safe, and takes 1.1 to 3 times the queries.
         first_center: () in 0..n-1. If None, it is drawn uniformly.

@@ -54,7 +54,7 @@ def ns_ts(
 
     Args:
         problem: the sizes and the law of the rewards, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, standard deviation of Gaussian rewards; None for Bernoulli ones.
         mix: () in [0, 1], share of the queries that use posterior draws. With 1 a stage may never end: the arms of the
             best node that are not its nearest are hardly ever drawn, and its lower bound stays low. 0 draws nothing.

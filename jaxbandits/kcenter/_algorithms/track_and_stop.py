@@ -34,7 +34,7 @@ def track_and_stop(
 
     Its own arguments:
         problem: the sizes and the law of the rewards, `instance.problem`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         test_every: queries per round, an int of at least 1. The stop test follows each round, at most
             test_every - 1 queries late.
 

@@ -73,7 +73,7 @@ def bounds_of(interval: Interval, n: int, delta: Array | float, noise_scale: Arr
     Args:
         interval: Lil, Lemma1 or KL.
         n: number of nodes.
-        delta: () in (0, 1), admitted probability of error of the run.
+        delta: () in (0, 1), allowed probability of error of the run.
         noise_scale: () > 0, standard deviation of Gaussian rewards, with `KL`. If None, rewards lie in [0, 1].
 
     Returns:

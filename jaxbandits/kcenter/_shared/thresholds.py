@@ -35,7 +35,7 @@ def exploration_rate(
         rate: one of the above.
         n: number of nodes, at least 2.
         k: number of centers, in 2..n.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         dtype: dtype of the result. If None, JAX's default.
 
     Returns:

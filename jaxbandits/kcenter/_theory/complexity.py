@@ -66,7 +66,7 @@ def lower_bound(distances: Any, centers: Any, delta: Array | float) -> LowerBoun
     Args:
         distances: float (n, n), in [0, 1].
         centers: int (k,), greedy's centers in order.
-        delta: () in (0, 1), admitted probability of error. For delta of at least 1/2.4 the bound is 0.
+        delta: () in (0, 1), allowed probability of error. For delta of at least 1/2.4 the bound is 0.
 
     Returns:
         LowerBound, infinite where a center is as far as another node.
@@ -192,7 +192,7 @@ def noisy_lower_bound(distances: Any, centers: Any, *, noise_scale: Array | floa
         distances: float (n, n).
         centers: int (k,), greedy's centers in order.
         noise_scale: standard deviation of one query, as for `stage_times`.
-        delta: () in (0, 1), admitted probability of error. For delta of at least 1/2.4 the bound is 0.
+        delta: () in (0, 1), allowed probability of error. For delta of at least 1/2.4 the bound is 0.
 
     Returns:
         float ().

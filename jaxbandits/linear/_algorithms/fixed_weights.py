@@ -33,13 +33,13 @@ def fixed_weights(
     Args:
         arms: float (K, d), features of the arms; the run has their dtype.
         allocation: float (K,), shares of the pulls, at least 0, of sum 1.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`: `gk16`, `log_t`, `ellipsoid`, `ellipsoid_trace`, `jp`, `jp_heuristic`
             or `kk_all`. `jp` and `kk_all` are proved for glr_ridge=0 only, and heuristic otherwise. The `ellipsoid`s
             are proved for glr_ridge=None only; their ridge must be `ridge`. `jp` reads the smallest eigenvalue of the
             Gram matrix of the start's arms.
         items: float (M, d), features of the items that are compared; the answer is one of them. If None, the arms.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. No sampling rule reads it.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. No sampling rule reads it.
         ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
             largest |x|^2. With a smaller one the rank-one updates lose their digits.
         glr_ridge: None or 0. If 0, stop and answer use least squares without ridge, and the arms of the start must

@@ -27,7 +27,7 @@ def lin_ts(
 
     Args:
         arms: float (K, d), features; the run has their dtype.
-        delta: () in (0, 1), admitted probability of failure.
+        delta: () in (0, 1), allowed probability of failure.
         norm_bound: () >= 0, upper bound of ||theta||.
         horizon: T, number of pulls that the run is meant to last, int () in [1, 2^31). It does not end the run.
         ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the

@@ -25,7 +25,7 @@ def lin_ucb(
 
     Args:
         arms: float (K, d), features; the run has their dtype.
-        delta: () in (0, 1), admitted probability that theta ever leaves the ellipsoid of radius C.
+        delta: () in (0, 1), allowed probability that theta ever leaves the ellipsoid of radius C.
         norm_bound: () >= 0, upper bound of ||theta||.
         ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
             largest |x|^2. With a smaller one the rank-one updates lose their digits.

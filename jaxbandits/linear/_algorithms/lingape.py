@@ -53,8 +53,8 @@ def lingape(
 
     Args:
         arms: float (K, d), features; the run has their dtype.
-        delta: () in (0, 1), admitted probability of error.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward.
+        delta: () in (0, 1), allowed probability of error.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward.
         ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
             largest |x|^2. With a smaller one the rank-one updates lose their digits.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.

@@ -54,9 +54,9 @@ def rage(
 
     Args:
         arms: float (K, d), features of the arms, spanning R^d; the run has their dtype.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         items: float (M, d), features of the items that are compared; the answer is one of them. If None, the arms.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. The run also stops after the first
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. The run also stops after the first
             phase t with 2^(1 - t) <= epsilon (2^(2 - t) against "leader").
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
         rounding: () in (0, 1), the share of pulls that a phase adds to make up for rounding the allocation to whole

@@ -42,7 +42,7 @@ def xy_adaptive(
 
     Args:
         arms: float (K, d), features, spanning R^d; the run has their dtype.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
         alpha: () in (0, 1), factor by which a phase shrinks the squared width.
         first_width: () > 0, the squared width that the first phase improves on. If None, 1 / (d (d + 1) + 1), as in the

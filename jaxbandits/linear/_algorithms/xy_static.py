@@ -33,7 +33,7 @@ def xy_static(
         arms: float (K, d), features; the run has their dtype. They span R^d unless `ridge` is positive.
         allocation: float (K,), shares of the pulls: `xy_allocation(arms).allocation`, or any other whose arms span
             all differences of arms.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
         ridge: () >= 0, regularisation of the estimate. A + ridge I replaces A in the confidence bound too, and the
             bias is ignored, as in the paper. The guarantee is for 0.

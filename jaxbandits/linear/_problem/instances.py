@@ -27,7 +27,7 @@ def is_right(instance: Instance, answer: Array | int, epsilon: Array | float = 0
     Args:
         instance: the truth.
         answer: int (), an item, or an arm if the instance has no items.
-        epsilon: () >= 0, admitted suboptimality, in units of reward.
+        epsilon: () >= 0, allowed suboptimality, in units of reward.
 
     Returns:
         bool ().

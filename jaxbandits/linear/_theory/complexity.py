@@ -49,7 +49,7 @@ def hardness_lingape(arms: Array, theta: Array, *, ratios: RatioTables, epsilon:
         arms: float (K, d).
         theta: float (d,).
         ratios: the `ratio_tables` of the arms.
-        epsilon: float (), admitted gap of the answer, at least 0.
+        epsilon: float (), allowed gap of the answer, at least 0.
 
     Returns:
         float (), at most H_0, and 9 H_oracle <= H_0 <= 36 K H_oracle.
@@ -105,7 +105,7 @@ def hardness_ugape(arms: Array, theta: Array, *, epsilon: Array | float = 0.0) -
     Args:
         arms: float (K, d).
         theta: float (d,).
-        epsilon: float (), admitted gap of the answer, at least 0.
+        epsilon: float (), allowed gap of the answer, at least 0.
 
     Returns:
         float ().

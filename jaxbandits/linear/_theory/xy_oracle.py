@@ -46,7 +46,7 @@ def xy_oracle(
     Args:
         arms: float64 (K, d), spanning R^d. In float32 tracked counts are exact to about 10^5 pulls only.
         theta: float64 (d,), the truth.
-        delta: in (0, 1), admitted probability of error.
+        delta: in (0, 1), allowed probability of error.
         noise_scale: sub-Gaussian constant of the noise, in units of reward, positive.
         union_power: 1 or 2. The default fits the published totals to a few pulls.
         radius: "azuma" or "subgaussian", see `confidence_radius`.

@@ -29,7 +29,7 @@ def lil_ucb(
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        delta: () in (0, 1), admitted probability of error, which is the default of `lil_delta`.
+        delta: () in (0, 1), allowed probability of error, which is the default of `lil_delta`.
         lil_epsilon: () >= 0, e.
         lil_beta: () >= 0, b.
         lil_lambda: () > 0, lambda. If None, 1 + 10 / K.
@@ -84,7 +84,7 @@ def lil_ucb_constants(delta: float) -> LilConstants:
     """Computes the analysed constants e = .01, b = 1, lambda = 9 and d with 4 sqrt(c d) + 4 c d = delta.
 
     Args:
-        delta: () in (0, 1), admitted probability of error; a Python number.
+        delta: () in (0, 1), allowed probability of error; a Python number.
 
     Returns:
         LilConstants, for `lil_ucb(problem, delta=delta, **lil_ucb_constants(delta)._asdict())`; d = 2.8e-8 at delta .1.

@@ -27,10 +27,10 @@ def lucb(
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
     Returns:
         Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean.

@@ -18,7 +18,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the remaining arm with the best mean.

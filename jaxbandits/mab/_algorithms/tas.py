@@ -46,10 +46,10 @@ def tas(
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. Gaussian arms only.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only.
         tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than
             sqrt(t) - K / 2. "C" tracks the sum of all proportions so far, each projected on weights of at least
             1 / (2 sqrt(K^2 + t)). C needs 20 to 27 % more pulls, since old weights stay in its sum.

@@ -18,10 +18,10 @@ def uniform(
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        delta: () in (0, 1), admitted probability of error.
+        delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.

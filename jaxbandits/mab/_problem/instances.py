@@ -69,7 +69,7 @@ def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float 
     Args:
         instance: the truth.
         answer: int (), an arm.
-        epsilon: () >= 0, admitted suboptimality, in units of reward.
+        epsilon: () >= 0, allowed suboptimality, in units of reward.
 
     Returns:
         bool ().

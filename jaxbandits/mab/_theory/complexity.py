@@ -42,7 +42,7 @@ def characteristic_time(
         problem: `Gaussian` or `Bernoulli`.
         means: float (K,), the truth.
         leader_share: () in (0, 1), share of the best arm, as for top-two rules. If None, the optimal one.
-        epsilon: () >= 0, admitted suboptimality of the answer, in units of reward. Gaussian arms only.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only.
 
     Returns:
         CharacteristicTime. Both certificates hold for any weights, so they also bound the error of T: about 1e-10 of
