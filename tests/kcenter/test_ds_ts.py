@@ -35,7 +35,7 @@ def test_mix_is_a_share_that_may_be_traced_and_at_0_it_is_ds_ucb_at_the_same_int
 
 
 def test_slots_are_drawn_by_the_posterior():
-    """Beta(4, 8) against Beta(10, 12), and an arm that is closed; the second has the least lower bound."""
+    """Beta(4, 8) against Beta(10, 12), and an arm that is closed; the second has the smallest lower bound."""
     arms = Arms(
         counts=jnp.array([10, 20, 5], jnp.int32),
         successes=jnp.array([3, 9, 0], jnp.int32),
