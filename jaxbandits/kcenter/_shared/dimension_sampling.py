@@ -332,10 +332,10 @@ def stays_on_arm(sampler: Sampler, state: State, *, row: Row, slot: Array, arms:
 
     Args:
         sampler: Sampler.
-        state: before the samples.
+        state: the state before the samples.
         row: the arms of the node.
         slot: int32 (), the slot of the arm.
-        arms: (leap - 1,), the arm after one sample, two, ..
+        arms: Row (leap - 1,), the arm after one sample, two, ..
         numbers: float (leap - 1, size), uniforms of the queries that would follow.
 
     Returns:
@@ -377,7 +377,7 @@ def next_query(sampler: Sampler, state: State, is_query: Array) -> State:
     arms = arms_of(sampler, stage, state.between, row)
     numbers = uniforms(sampler, state.draws, 0, 1)[0]
     slot = sampler.pick.slot(numbers[:size], arms)
-    # If the smallest lower bound is exact, so is the smallest upper bound: the node has nothing more to learn.
+    # If the smallest lower bound is exact, so is the smallest upper bound: nothing is left to learn about the node.
     is_known = jnp.take(row.counts, jnp.argmin(arms.lower)) > sampler.cap
 
     decided = ~was_tied & stages.is_decided(jnp.min(arms.lower), lead.runner_up)
