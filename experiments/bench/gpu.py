@@ -87,7 +87,7 @@ def rate() -> float:
 def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
     """Returns the figures of the compiled program for `lanes` lanes, or for as many as fit."""
     job = make_job(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
-    lane = program.by_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
+    lane = program.choose_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
     loop = program.loop_of(lane)
     unroll = unrolled(loop) if lane.scalars else 1
     while True:

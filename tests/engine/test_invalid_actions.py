@@ -10,7 +10,7 @@ from contract.cases import CASES
 
 import jaxbandits
 from jaxbandits import Algorithm, Decision, Status, cpe, fullbandit, kcenter, kernel, linear, mab
-from jaxbandits.engine.run.compatibility import in_doubt
+from jaxbandits.engine.run.compatibility import action_check
 
 KEY = jax.random.key(0)
 DISTANCES = kcenter.distance_instance(1 - np.eye(5), k=2, noise_scale=0.1)
@@ -138,5 +138,5 @@ def test_no_rule_of_the_library_pays_for_the_question(name):
         jnp.dtype(case.dtypes[0]), **{n: value for n, (value, _) in case.numbers.items()}
     )
     assert environment.accepts is not None
-    assert in_doubt(algorithm, environment) is None
-    assert in_doubt(algorithm._replace(problem=None), environment) is environment.accepts
+    assert action_check(algorithm, environment) is None
+    assert action_check(algorithm._replace(problem=None), environment) is environment.accepts

@@ -175,6 +175,6 @@ def test_a_store_says_how_its_rounds_are_carried_out(tmp_path):
     with pytest.raises(ValueError, match=r"arguments\.scalars: true in the store, false now"):
         sweep(2, scalars=False)
     np.testing.assert_array_equal(sweep(2).columns["pulls"], first.columns["pulls"])  # as the store holds
-    assert not program.by_scalars(lane_of("coci"), local_mesh(), None).scalars  # a CPU
+    assert not program.choose_scalars(lane_of("coci"), local_mesh(), None).scalars  # a CPU
     with pytest.raises(ValueError, match="scalars must be"):
         sweep(2, scalars=2)

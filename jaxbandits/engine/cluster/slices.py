@@ -15,7 +15,7 @@ from jax.sharding import Mesh
 from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.driving import drive_all
-from jaxbandits.engine.sweep.program import Program, by_scalars, compile_lanes, trace
+from jaxbandits.engine.sweep.program import Program, choose_scalars, compile_lanes, trace
 from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns
 from jaxbandits.engine.sweep.sizing import default_chunk, default_lanes, shapes_of
 from jaxbandits.engine.sweep.tasks import JaxSettings, Job
@@ -87,6 +87,6 @@ def _prepared(
     shapes = shapes_of(job)
     lanes = choices.lanes or default_lanes(shapes, mesh, choices.tasks)
     lane = trace(job, shapes, choices.chunk or default_chunk(shapes, lanes))
-    lane = by_scalars(lane, mesh, choices.scalars)
+    lane = choose_scalars(lane, mesh, choices.scalars)
     program = compile_lanes(lane, mesh, tasks=choices.tasks, lanes=lanes)
     return job, program, describe_sweep(lane, mesh, lanes=lanes)

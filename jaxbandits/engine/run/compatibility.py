@@ -37,7 +37,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     noise = jax.eval_shape(environment.noise, key)
     if not hasattr(state, "pulls"):
         raise ValueError(f"algorithm must have states with a field pulls, got {type(state).__name__}")
-    given = f"the algorithm's idle action is {described(algorithm.idle)}"
+    given = f"the algorithm's idle action is {types_of(algorithm.idle)}"
     try:
         observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
     except Exception as error:
@@ -53,14 +53,14 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
         _own_up_to_rank_promotion(error, algorithm.observe, state, algorithm.idle, observation)
         raise ValueError(
             f"algorithm does not take this environment's observations: {given}, the environment answers it by "
-            f"{described(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
+            f"{types_of(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
             f"{first_line(error)}. {_advice(observation)}"
         ) from error
-    if described(after) != described(state):
+    if types_of(after) != types_of(state):
         raise ValueError(
             f"algorithm does not keep its state with this environment: {given}, the environment answers it by "
-            f"{described(observation)}, and observe(state, idle, observation) makes {described(after)} of "
-            f"{described(state)}"
+            f"{types_of(observation)}, and observe(state, idle, observation) makes {types_of(after)} of "
+            f"{types_of(state)}"
         )
 
 
@@ -114,7 +114,7 @@ def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
             )
 
 
-def in_doubt(algorithm: Algorithm, environment: Environment) -> Callable[[PyTree], Array] | None:
+def action_check(algorithm: Algorithm, environment: Environment) -> Callable[[PyTree], Array] | None:
     """Returns the function that checks in every round whether an action exists; None if no check is needed or possible.
 
     The actions of an algorithm that was made for the environment's problem exist, which `testing.check` tests. Checking
@@ -165,7 +165,7 @@ def same_bits(a: Array, b: Array) -> Array:
     return jnp.all(a == b)
 
 
-def described(tree: PyTree) -> str:
+def types_of(tree: PyTree) -> str:
     """Returns the text of a pytree, with types and shapes instead of arrays."""
     shown = jax.tree.map(lambda leaf: _Shown(f"{jnp.result_type(leaf)}{list(jnp.shape(leaf))}"), tree)
     return str(shown)

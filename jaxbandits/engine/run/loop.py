@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
-from jaxbandits.engine.run.compatibility import described, first_line, in_doubt, require_fit, require_pair
+from jaxbandits.engine.run.compatibility import action_check, first_line, require_fit, require_pair, types_of
 from jaxbandits.engine.run.gradients import refusing_gradient
 from jaxbandits.engine.run.predrawn import split_decision
 from jaxbandits.engine.run.recording import (
@@ -114,7 +114,7 @@ def advance(
     """
     require_pair(algorithm)
     recorded = Curves({}, {}) if curves is None else curves
-    accepts = in_doubt(algorithm, environment)
+    accepts = action_check(algorithm, environment)
     has_plan = algorithm.plan is not None
     if algorithm.refresh is not None:
         state = _where(rounds < max_rounds, algorithm.refresh(state), state)
@@ -398,13 +398,13 @@ def tell(algorithm: Algorithm, state: PyTree, action: PyTree, observation: PyTre
         after = jax.eval_shape(algorithm.observe, state, action, observation)
     except Exception as error:
         raise ValueError(
-            f"observation must be what observe(state, action, observation) takes, got {described(observation)}, with "
+            f"observation must be what observe(state, action, observation) takes, got {types_of(observation)}, with "
             f"which it raised {type(error).__name__}: {first_line(error)}"
         ) from error
-    if described(after) != described(state):
+    if types_of(after) != types_of(state):
         raise ValueError(
-            f"observation must leave the state as {described(state)}, got {described(observation)}, with which observe "
-            f"makes {described(after)}"
+            f"observation must leave the state as {types_of(state)}, got {types_of(observation)}, with which observe "
+            f"makes {types_of(after)}"
         )
     return algorithm.observe(state, action, observation)
 
@@ -412,7 +412,7 @@ def tell(algorithm: Algorithm, state: PyTree, action: PyTree, observation: PyTre
 def _is_alike(action: PyTree, idle: PyTree) -> bool:
     """True if two actions have one structure, and their arrays the same shapes and types."""
     try:
-        return described(action) == described(idle) and jax.tree.structure(action) == jax.tree.structure(idle)
+        return types_of(action) == types_of(idle) and jax.tree.structure(action) == jax.tree.structure(idle)
     except TypeError:  # a leaf is no array
         return False
 

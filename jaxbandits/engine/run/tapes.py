@@ -15,7 +15,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
-from jaxbandits.engine.run.compatibility import in_doubt, require_fit, require_pair
+from jaxbandits.engine.run.compatibility import action_check, require_fit, require_pair
 from jaxbandits.engine.run.loop import DEFAULT_CHUNK, Streams, streams
 
 Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
@@ -88,7 +88,7 @@ def trace(
     def observe(r: Array, action: PyTree) -> PyTree:
         return environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
 
-    accepts = in_doubt(algorithm, environment)
+    accepts = action_check(algorithm, environment)
     return _follow(algorithm, keys, observe, rounds=rounds, chunk=chunk, watch=watch, accepts=accepts)
 
 

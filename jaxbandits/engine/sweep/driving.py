@@ -38,11 +38,11 @@ from jaxbandits.engine.results.runs import Results, Stats, of_tasks
 from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.store import Writer, agree, check_call, finished, load, read_manifest, table_of
 from jaxbandits.engine.sweep.description import describe_sweep
-from jaxbandits.engine.sweep.program import Lane, Limits, Program, by_scalars, compile_lanes, trace
+from jaxbandits.engine.sweep.program import Lane, Limits, Program, choose_scalars, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import progress_bar
 from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns, select_runs
 from jaxbandits.engine.sweep.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
-from jaxbandits.engine.sweep.tasks import Job, current_settings, under
+from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
 
 HOST_SECONDS = 1e-3  # least time, in seconds, that a host visit costs a batch (measured: two cores, 64 to 256 lanes)
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
@@ -69,7 +69,7 @@ def run_in_memory(
     chunk = chunk or default_chunk(shapes, lanes)
     with progress_bar(job.total, show=progress) as report:
         program = compile_lanes(
-            by_scalars(trace(job, shapes, chunk), mesh, scalars), mesh, tasks=job.total, lanes=lanes
+            choose_scalars(trace(job, shapes, chunk), mesh, scalars), mesh, tasks=job.total, lanes=lanes
         )
         queue = Queue(np.arange(job.total), job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
@@ -113,7 +113,7 @@ def run_into_store(
     if not len(todo):
         return
     with progress_bar(len(tasks), done=stored, show=progress) as report:
-        lane = by_scalars(traced(arguments["chunk"]), mesh, arguments.get("scalars", False))
+        lane = choose_scalars(traced(arguments["chunk"]), mesh, arguments.get("scalars", False))
         program = compile_lanes(lane, mesh, tasks=len(todo), lanes=arguments["lanes"])
         queue = Queue(todo, job.rows)
         writer = Writer(folder, queue.collect, lambda: queue.stats(program), manifest.get("identity"))
@@ -177,7 +177,7 @@ def _describe(
     lanes = lanes or settled.get("lanes") or default_lanes(shapes, mesh, -(-job.total // shard.of))
     chunk = chunk or settled.get("chunk") or default_chunk(shapes, lanes)
     scalars = settled.get("scalars", False) if scalars is None and manifest else scalars
-    return describe_sweep(by_scalars(traced(chunk), mesh, scalars), mesh, lanes=lanes)
+    return describe_sweep(choose_scalars(traced(chunk), mesh, scalars), mesh, lanes=lanes)
 
 
 def _log_advice(stats: Stats) -> None:
@@ -205,7 +205,7 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
     settings = current_settings()
 
     def drive() -> None:
-        with under(settings), with_memory_advice(program.shapes, program.lanes, program.chunk):
+        with use_settings(settings), with_memory_advice(program.shapes, program.lanes, program.chunk):
             _drive(program, job, queue, visit)
 
     with ThreadPoolExecutor(program.batches, thread_name_prefix="jaxbandits") as threads:

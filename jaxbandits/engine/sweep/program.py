@@ -114,7 +114,7 @@ def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
     )
 
 
-def by_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
+def choose_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
     """Chooses whether the lane is compiled on scalars or on arrays; if `scalars` is None, whichever should be faster.
 
     A CPU keeps arrays. By default, XLA for a CPU copies all of a round into each of its outputs, which makes scalars
