@@ -34,7 +34,7 @@ from jaxbandits.engine.store import (
 )
 from jaxbandits.engine.sweep.driving import Shard, run_into_store, tasks_of
 from jaxbandits.engine.sweep.progress import progress_bar
-from jaxbandits.engine.sweep.tasks import JaxSettings, Job, current_settings, with_settings
+from jaxbandits.engine.sweep.tasks import JaxSettings, Job, current_settings, use_settings
 
 DEFAULT_SHARDS = 8
 POLL_SECONDS = 0.25  # seconds between two checks for new parts
@@ -211,7 +211,7 @@ def run_shard(call: Call, choices: Choices, shard: Shard, remaining: Remaining |
         if `remaining` is given, the slice of the shard that was run.
     """
     with contextlib.ExitStack() as stack:
-        stack.enter_context(with_settings(call.settings))
+        stack.enter_context(use_settings(call.settings))
         if remaining is not None:
             return run_slice(call.payload, call.settings, choices, remaining, mesh=local_mesh(), unpack=_unpacked)
         store = Path(call.folder or "")

@@ -42,7 +42,7 @@ from jaxbandits.engine.sweep.program import Lane, Limits, Program, choose_scalar
 from jaxbandits.engine.sweep.progress import progress_bar
 from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns, select_runs
 from jaxbandits.engine.sweep.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
-from jaxbandits.engine.sweep.tasks import Job, current_settings, with_settings
+from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
 
 HOST_SECONDS = 1e-3  # least time, in seconds, that a host visit costs a batch (measured: two cores, 64 to 256 lanes)
 CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
@@ -205,7 +205,7 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
     settings = current_settings()
 
     def drive() -> None:
-        with with_settings(settings), with_memory_advice(program.shapes, program.lanes, program.chunk):
+        with use_settings(settings), with_memory_advice(program.shapes, program.lanes, program.chunk):
             _drive(program, job, queue, visit)
 
     with ThreadPoolExecutor(program.batches, thread_name_prefix="jaxbandits") as threads:

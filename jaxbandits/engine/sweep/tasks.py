@@ -138,7 +138,7 @@ def current_settings() -> JaxSettings:
 
 
 @contextlib.contextmanager
-def with_settings(settings: JaxSettings) -> Iterator[None]:
+def use_settings(settings: JaxSettings) -> Iterator[None]:
     """Runs a block of code under JAX settings of another thread or process."""
     with contextlib.ExitStack() as stack:
         for name, value in settings._asdict().items():
