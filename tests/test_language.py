@@ -24,7 +24,7 @@ PHRASES = {
     r"as a coin falls": "at random",
     r"hears?|heard|wants|wanted|forgets?|forgotten|dies|died": "reads, requires, discards, fails",
     r"(is|are) told of": "reports",
-    r"the least (?!of\b)": "smallest",
+    r"the least (?!of\b|squares)": "smallest",
     r"of (the )?least(?!.squares)": "smallest",
     r"at home": "in",
 }

@@ -96,8 +96,8 @@ def falls(rule: str, lines: dict[Key, Line], practical: dict[float, float], delt
     never_rises = np.all(np.diff(values) <= STANDARD_ERRORS * np.hypot(errors[1:], errors[:-1]))
     last = deltas[-1]
     near = lines[rule, last].ours / practical[last]
-    told = f"{listed({f'{d:g}:': v for d, v in ratios.items()}, '.2f')}; {near:.2f} of the practical time at the end"
-    return Claim(f"{rule}: pulls / (T* kl) fall towards 1", told, never_rises and values[-1] < values[0])
+    text = f"{listed({f'{d:g}:': v for d, v in ratios.items()}, '.2f')}; {near:.2f} of the practical time at the end"
+    return Claim(f"{rule}: pulls / (T* kl) fall towards 1", text, never_rises and values[-1] < values[0])
 
 
 def stays(rule: str, lines: dict[Key, Line], deltas: tuple[float, ...]) -> Claim:

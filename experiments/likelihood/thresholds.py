@@ -103,7 +103,10 @@ def run(options: Settings) -> Report:
         ],
         joined(sweeps, label="instance, rule, threshold"),
         partial(draw, lines=lines),
-        notes=(*told(searched), "Thresholds of arms' indices (kk_pair) are for arms without structure: not here."),
+        notes=(
+            *worst_settings(searched),
+            "Thresholds of arms' indices (kk_pair) are for arms without structure: not here.",
+        ),
         grid=[
             {
                 "instance": name,
@@ -147,7 +150,7 @@ def search(options: Settings, seeds: int) -> dict[tuple[str, int, float], tuple[
     return counts
 
 
-def told(searched: dict[tuple[str, int, float], tuple[int, int]]) -> list[str]:
+def worst_settings(searched: dict[tuple[str, int, float], tuple[int, int]]) -> list[str]:
     """Describes the worst setting for each delta, and whether its error rate exceeds delta by more than chance."""
     lines = []
     for delta in DELTAS:
@@ -188,8 +191,8 @@ def costs_more(lines: dict[Key, Line]) -> Claim:
         if KINDS[key[2]].status == "proved"
     }
     least, most = min(dearer, key=dearer.__getitem__), max(dearer, key=dearer.__getitem__)
-    told = f"{dearer[least]:.1f} ({least}) to {dearer[most]:.1f} times ({most})"
-    return Claim("a proved threshold needs more pulls than gk16", told, dearer[least] > 1)
+    text = f"{dearer[least]:.1f} ({least}) to {dearer[most]:.1f} times ({most})"
+    return Claim("a proved threshold needs more pulls than gk16", text, dearer[least] > 1)
 
 
 def draw(figure: Any, *, lines: dict[Key, Line]) -> None:

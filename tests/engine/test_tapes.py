@@ -34,7 +34,7 @@ def test_a_trace_is_the_run_of_the_same_key(tape):
     assert sums[6] == outcome.answer[1]
 
 
-def test_a_replay_does_what_was_heard(tape):
+def test_replay_repeats_the_decisions_of_a_tape(tape):
     assert testing.first_difference(tape, testing.replay(planner(20, 2), tape, key=KEY, chunk=4)) is None
     other = testing.replay(planner(20, 3), tape, key=KEY, chunk=4)
     assert testing.first_difference(tape, other)[:2] == (2, "answers.0")

@@ -105,7 +105,7 @@ def test_search_reports_whether_errors_exceed_delta(wrong, said):
         for arms in threshold_costs.DIMENSIONS
         for delta in threshold_costs.DELTAS
     }
-    first, second = threshold_costs.told(searched)
+    first, second = threshold_costs.worst_settings(searched)
     assert said in first
     assert "(uniform, 2 arms)" in first
     assert "not more often" in second
