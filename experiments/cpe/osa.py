@@ -69,10 +69,10 @@ def run(options: Settings) -> Report:
         what = f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}"
         claims.append(Claim(what, f"{min(slow):.3g} ms against {max(fast):.3g} ms", min(slow) >= FASTER * max(fast)))
     few, many = ({name: excess[ratio][name] for name in ROUNDINGS[:2]} for ratio in (2, RATIOS[-1]))
-    told = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
+    excesses = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
     less = all(few[x].mean() > 1e-3 and many[x].mean() < few[x].mean() / 10 for x in few)
     what = "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)"
-    claims.append(Claim(what, ", ".join(told), less))
+    claims.append(Claim(what, ", ".join(excesses), less))
 
     def draw(figure) -> None:
         clock, price = split(figure, (10, 4.3), 1, 2)

@@ -11,7 +11,8 @@ from jaxbandits import checks
 from jaxbandits.checks import constant, is_concrete, require
 from jaxbandits.cpe._problem.problems import Enumerated, Graphic, floats
 
-MAX_ROWS = 5000  # largest number of decisions in an enumerated class, whose candidates test compares all pairs
+# Largest number of decisions in an enumerated class, whose candidates test compares all pairs.
+MAX_ROWS = 5000
 
 
 def enumerated(rows: Any, offset: Any = None, *, dtype: Any = None) -> Enumerated:
