@@ -18,7 +18,7 @@ RULES = {
     "SAQM": partial(fullbandit.saqm, **PACED),
     "ICB, ellipsoid": partial(fullbandit.icb, radius="ellipsoid", **PACED),
     "spectral": partial(fullbandit.spectral, **PACED),
-    "SA-FOA, eps/2": partial(fullbandit.sa_foa, design_matrix="limit", **COMMON),
+    "SA-FOA, eps/2": partial(fullbandit.sa_foa, pace=fullbandit.Pace(growth=0.005, design_matrix="limit"), **COMMON),
 }
 QUIZZES = ("it", "science")
 

@@ -26,12 +26,13 @@ from jaxbandits import fullbandit
 # Rules are tested after whole cycles, where the counts of a uniform design are its limit. Nothing needs to be inverted.
 COMMON = {"delta": runs.DELTA, "epsilon": runs.EPSILON}
 PACED = COMMON | {"pace": fullbandit.Pace(design_matrix="limit")}
+COARSE = COMMON | {"pace": fullbandit.Pace(growth=0.005, design_matrix="limit")}
 RULES = {
     "SAQM": partial(fullbandit.saqm, **PACED),
     "ICB, ellipsoid": partial(fullbandit.icb, radius="ellipsoid", **PACED),
     "ICB, Lemma 1": partial(fullbandit.icb, radius="lemma1", **PACED),
-    "SA-FOA, eps/2": partial(fullbandit.sa_foa, threshold=0.5, design_matrix="limit", **COMMON),
-    "SA-FOA, eps": partial(fullbandit.sa_foa, threshold=1.0, design_matrix="limit", **COMMON),
+    "SA-FOA, eps/2": partial(fullbandit.sa_foa, threshold=0.5, **COARSE),
+    "SA-FOA, eps": partial(fullbandit.sa_foa, threshold=1.0, **COARSE),
     "SAQM, exact reduction": partial(fullbandit.saqm, reduction="exact", **PACED),
     "spectral": partial(fullbandit.spectral, **PACED),
 }

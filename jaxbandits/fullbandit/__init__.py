@@ -38,7 +38,7 @@ full-bandit feedback.
 
 from jaxbandits.fullbandit._algorithms.exhaustive import exhaustive, exhaustive_rule
 from jaxbandits.fullbandit._algorithms.icb import icb, icb_rule
-from jaxbandits.fullbandit._algorithms.sa_foa import sa_foa
+from jaxbandits.fullbandit._algorithms.sa_foa import Sampling, sa_foa
 from jaxbandits.fullbandit._algorithms.saqm import saqm, saqm_rule
 from jaxbandits.fullbandit._algorithms.spectral import spectral, spectral_rule
 from jaxbandits.fullbandit._problem.crowdsourcing import (
@@ -82,6 +82,7 @@ __all__ = [
     "Instance",
     "Pace",
     "Pulls",
+    "Sampling",
     "State",
     "Surrogates",
     "Verdict",

@@ -117,19 +117,8 @@ CALLS = {
     "rho_independent": Call(fullbandit.rho_independent, {"design": DESIGN}),
     "sa_foa": Call(
         fullbandit.sa_foa,
-        FACTORY
-        | {
-            "samples": 1,
-            "threshold": 0.5,
-            "mode": "random",
-            "reduction": "paper",
-            "lottery": "hazard",
-            "growth": 0.01,
-            "first_test": 10,
-            "design_matrix": "limit",
-            "pull_variance": 2.0,
-        },
-        {"growth": ("none",), "first_test": ("none",), "pull_variance": ("none",)},
+        FACTORY | {"threshold": 0.5, "sampling": fullbandit.Sampling(2), "reduction": "paper", "pace": PACE},
+        {"sampling": ("none",)},
     ),
     "saqm": Call(fullbandit.saqm, FACTORY | {"alpha": 0.9, "reduction": "exact", "pace": PACE}),
     "saqm_bound": Call(

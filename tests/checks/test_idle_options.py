@@ -11,7 +11,7 @@ from jaxbandits.numerics import thresholds
 ARMS, GK16 = np.eye(3), thresholds.gk16()
 WITH_THRESHOLD = partial(linear.lingape, ARMS, delta=0.1, threshold=GK16)
 PROVED = {"delta": 0.1, "norm_bound": 1.0, "horizon": 9}
-SUMS = partial(fullbandit.sa_foa, fullbandit.make_design(fullbandit.all_superarms(4, 2), 2), delta=0.1, epsilon=0.1)
+DESIGN = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
 NOISY = partial(kcenter.ns_tands, kcenter.Distances(7, 4), delta=0.1, noise_scale=0.1)
 COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
 
@@ -34,9 +34,6 @@ GP = {"kernel": kernel.paper_kernel("branin"), "horizon": 9, "noise_variance": 0
         (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
         (NOISY, "mirror_steps", 10, "solver='newton'"),
         (COINS, "posterior", "printed", "Bernoulli noise"),
-        (partial(SUMS, mode="all"), "samples", 3, "mode='all'"),
-        (partial(SUMS, growth=None), "pull_variance", 2.0, "a growth of None"),
-        (partial(SUMS, mode="all", growth=None), "lottery", "draw", "mode='all'"),
     ],
 )
 def test_option_without_effect_is_refused(call, option, value, because):
@@ -54,3 +51,18 @@ def test_lin_ts_without_a_scale_requires_the_options_of_the_proved_radius():
     for name in PROVED:
         with pytest.raises(ValueError, match=f"^{name} must be"):
             linear.lin_ts(ARMS, **(PROVED | {name: None}))
+
+
+@pytest.mark.parametrize("rule", ["saqm", "icb", "exhaustive", "spectral", "sa_foa"])
+def test_pull_variance_without_leaps_is_refused(rule):
+    make = partial(getattr(fullbandit, rule), DESIGN, delta=0.1, epsilon=0.1)
+    make(pace=fullbandit.Pace(growth=None))
+    with pytest.raises(ValueError, match=r"^pace.pull_variance must be None with a growth of None, got 2\.0"):
+        make(pace=fullbandit.Pace(growth=None, pull_variance=2.0))
+
+
+def test_drawn_lotteries_with_leaps_are_refused():
+    make = partial(fullbandit.sa_foa, DESIGN, delta=0.1, epsilon=0.1, sampling=fullbandit.Sampling(lottery="draw"))
+    make(pace=fullbandit.Pace(growth=None))
+    with pytest.raises(ValueError, match=r"^pace.growth must be None if the lottery is drawn, got 0\.005"):
+        make()

@@ -18,9 +18,8 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
         design = fullbandit.make_design(support, k, dtype=dtype)
         instance = fullbandit.Instance(jnp.asarray(means, dtype), k)
         settings = {"delta": 0.1, "epsilon": 0.2} | pace | hyperparameters
-        if factory is not fullbandit.sa_foa:
-            paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
-            settings["pace"] = fullbandit.Pace(**paced)
+        paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
+        settings["pace"] = fullbandit.Pace(**paced)
         return factory(design, **settings), fullbandit.environment(instance, design)
 
     return make
@@ -43,6 +42,6 @@ CASES = {
     "sa-foa": Case(
         _sums(fullbandit.sa_foa, means=[1.0, 0.9, 0.6, 0.5, 0.2, 0.0], k=3, size=12, seed=0, growth=0.01),
         SUMS | {"threshold": (0.5, 1.0), "growth": (0.01, 0.2)},
-        LIMIT | {"samples": 3, "mode": "all", "reduction": "exact"},
+        LIMIT | {"sampling": None, "reduction": "exact"},
     ),
 }

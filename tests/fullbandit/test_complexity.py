@@ -12,6 +12,7 @@ import pytest
 from jaxbandits.fullbandit import (
     Estimate,
     Instance,
+    Sampling,
     all_superarms,
     cyclic_support,
     ellipsoid_radius,
@@ -154,9 +155,9 @@ def test_sa_foa_stops_before_the_exhaustive_rule():
     """Five arms: between 30000 and 46950 pulls "paper" peeling begins to miss the rival {0, 1, 3}, "exact" later."""
     five = partial(stop, design=CYCLE, theta=FIVE)
     assert five("exhaustive", epsilon=0.1) == pytest.approx(166128, abs=1)
-    paper = five("sa_foa", epsilon=0.2, mode="all")
+    paper = five("sa_foa", epsilon=0.2, sampling=None)
     assert 30000 < paper <= 46950 * 1.002
-    exact = five("sa_foa", epsilon=0.2, mode="all", reduction="exact")
+    exact = five("sa_foa", epsilon=0.2, sampling=None, reduction="exact")
     assert 46950 < exact <= 166128 * 1.002
 
 
@@ -173,9 +174,9 @@ def test_sa_foa_against_its_lotteries_one_by_one(samples):
     assert survival[-1] == 0
     mean = s + survival.sum()
     assert np.any((success > 0) & (success < 1))
-    stopping_time = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples)
-    assert stopping_time == pytest.approx(mean, rel=5e-3)
-    late = stop("sa_foa", design, theta, epsilon=0.1, noise_scale=scale, samples=samples, first_test=10_000)
+    arguments = {"epsilon": 0.1, "noise_scale": scale, "sampling": Sampling(samples)}
+    assert stop("sa_foa", design, theta, **arguments) == pytest.approx(mean, rel=5e-3)
+    late = stop("sa_foa", design, theta, **arguments, first_test=10_000)
     assert late == pytest.approx(10_000, abs=1)
 
 
@@ -221,12 +222,10 @@ def test_oracle_time_of_equal_leads_and_of_fewer_superarms():
         ),
         (partial(stop, "icb", epsilon=-1.0), "epsilon must be at least 0, got -1.0"),
         (partial(stop, "sa_foa", epsilon=0.0), "epsilon must be positive, got 0.0"),
-        (partial(stop, "sa_foa", mode="some"), "mode must be one of .*random.*, got 'some'"),
         (partial(stop, "sa_foa", reduction="qp"), "reduction must be one of .*exact.*, got 'qp'"),
-        (partial(stop, "sa_foa", samples=0), "samples must be an integer of at least 1, got 0"),
         (
-            partial(stop, "saqm", samples=1),
-            "options must be among .*alpha.* for saqm, got .*samples",
+            partial(stop, "saqm", sampling=None),
+            "options must be among .*alpha.* for saqm, got .*sampling",
         ),
         (partial(stop, "sa_foa", threshold=0.0), "threshold must be positive, got 0.0"),
         (partial(stop, "sa_foa", first_test=2), "first_test must be an integer of at least 3, got 2"),

@@ -65,8 +65,8 @@ def compiled(rule):
     def end(key, design, theta, unit):
         matrix = "limit" if rule == "limit" else "counts"
         pace = fullbandit.Pace(pull_variance=K * (NOISE * unit) ** 2, design_matrix=matrix)
-        options = {"pull_variance": pace.pull_variance} if rule == "sa_foa" else {"pace": pace}
-        algorithm = RULES[rule](design, delta=DELTA, epsilon=EPSILON * unit, noise_scale=SCALE * unit, **options)
+        pace = pace._replace(growth=0.005) if rule == "sa_foa" else pace
+        algorithm = RULES[rule](design, delta=DELTA, epsilon=EPSILON * unit, noise_scale=SCALE * unit, pace=pace)
         truth = fullbandit.Instance(unit * theta, K, NOISE * unit)
         return run(key, algorithm, fullbandit.environment(truth, design), max_rounds=3000)
 

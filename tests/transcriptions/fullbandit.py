@@ -90,9 +90,10 @@ def lottery_design(name):
 @functools.cache
 def lottery(name, reduction, mode):
     """Makes the `build` that both seeds share."""
-    options = {"random": {"samples": 2, "lottery": "draw"}, "all": {"mode": "all"}, "hazard": {}}[mode]
+    sampling = {"random": fullbandit.Sampling(2, "draw"), "all": None, "hazard": fullbandit.Sampling()}[mode]
     design = lottery_design(name)
-    return lambda: fullbandit.sa_foa(design, growth=None, reduction=reduction, **options, **BASE)
+    pace = fullbandit.Pace(growth=None)
+    return lambda: fullbandit.sa_foa(design, sampling=sampling, reduction=reduction, pace=pace, **BASE)
 
 
 def sa_foa(name, reduction, seed, mode="random"):

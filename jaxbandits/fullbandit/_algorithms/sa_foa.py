@@ -7,22 +7,34 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.base import Algorithm, Array, Decision, Key, static_fields
 from jaxbandits.checks import require
 from jaxbandits.fullbandit._problem.design import Design
 from jaxbandits.fullbandit._problem.environment import design_fields
 from jaxbandits.fullbandit._shared.leap import whole_pulls
 from jaxbandits.fullbandit._shared.surrogates import Surrogates, find_surrogates
-from jaxbandits.fullbandit._shared.tracking import DesignMatrix, check_rule, estimator, next_counts
+from jaxbandits.fullbandit._shared.tracking import Pace, check_pace, check_rule, estimator, next_counts
 from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.densest_subgraph import Reduction
 
-Mode = Literal["random", "all"]
 Lottery = Literal["hazard", "draw"]
 # Expected number of stops in t further pulls below which the grid of evaluations is coarse.
 UNLIKELY = 0.01
 COARSE = 0.02  # step of a coarse grid, as a share of t
-DEVIATIONS = 8.0  # safety of a coarse leap, in standard deviations of the estimate's noise
+
+
+@static_fields("samples", "lottery")
+class Sampling(NamedTuple):
+    """Random sample of super-arms of the design, drawn with replacement after every pull."""
+
+    samples: int = 1  # samples per arm, a Python int, at least 1
+    # "hazard" simulates the lotteries of many pulls at once. "draw" draws the sample of each test literally, as
+    # `sampled_rows` of the state, and requires a pace without growth
+    lottery: Lottery = "hazard"
+
+
+SAMPLING = Sampling()
+PACE = Pace(growth=0.005)
 
 
 class State(NamedTuple):
@@ -49,15 +61,10 @@ def sa_foa(
     delta: Array | float,
     epsilon: Array | float,
     noise_scale: Array | float = 1.0,
-    samples: int = 1,
     threshold: Array | float = 0.5,
-    mode: Mode = "random",
+    sampling: Sampling | None = SAMPLING,
     reduction: Reduction = "paper",
-    lottery: Lottery = "hazard",
-    growth: Array | float | None = 0.005,
-    first_test: Array | int | None = None,
-    design_matrix: DesignMatrix = "counts",
-    pull_variance: Array | float | None = None,
+    pace: Pace = PACE,
 ) -> Algorithm:
     """Tracks a design until no rival found from a random sample of its super-arms can lead by threshold epsilon.
 
@@ -74,22 +81,16 @@ def sa_foa(
         epsilon: () > 0, allowed loss of the answer, in units of reward. At 0, a surrogate that finds only the
             estimated best super-arm would end the run at once.
         noise_scale: () > 0, sub-Gaussian constant of the noise of an arm, as in `icb`.
-        samples: samples per arm and test, a Python int, at least 1; 1 with mode="all".
         threshold: () > 0; a lead above threshold epsilon blocks. 0.5 is as printed, and runs then take 4 to 9 times the
             published numbers of pulls; with 1 they take 1.3 to 2.4 times.
-        mode: "random" (the paper), or "all" for every super-arm in every test. As every test is a new lottery, "random"
-            stops up to 3 times earlier.
+        sampling: sample of a test, as in the paper. If None, every test has every super-arm of the design. As every
+            test is a new lottery, runs with a sample stop up to 3 times earlier.
         reduction: see `quadratic_maximization`.
-        lottery: "hazard", or "draw" to draw the sample of each test literally, as `sampled_rows` of the state. "draw"
-            requires a growth of None.
-        growth: () > 0, largest number of pulls between two evaluations of c, as a share of the pulls so far. If None,
-            every round is one pull. While a stop is unlikely the share is larger: 0.02, and up to 0.25 at the
-            beginning, if all surrogates still block after a change of 8 deviations of the estimate's noise. Stops come
-            late, not early: at n = 6 runs took 0.5 +- 0.3 % more pulls than with one pull per round (16,000 runs each).
-        first_test: () at least s, number of pulls before the first test. If None, s, the size of the support.
-        design_matrix: "counts" or "limit", as in `Pace`.
-        pull_variance: () > 0, upper bound of the variance of a pull, in squared units of reward. If None, k. Too small
-            a value stops late. Only with a growth.
+        pace: times and matrix of the tests. Its growth, here above 0, is the largest number of pulls between two
+            evaluations of c, as a share of the pulls so far. While a stop is unlikely the share is larger: 0.02, and up
+            to 0.25 at the beginning, if all surrogates still block after a change of z deviations of the estimate's
+            noise. Stops come late, not early: at n = 6 runs took 0.5 +- 0.3 % more pulls than with one pull per round
+            (16,000 runs each).
 
     Returns:
         Algorithm with actions `LotteryPulls` and answers bool (n,), the k arms.
@@ -100,7 +101,7 @@ def sa_foa(
     **Guarantee**: none, although no run on the published instances has failed. The rivals give a lower bound of the
     possible lead of any super-arm, not an upper one, so the run may stop before the rule of `exhaustive` permits.
     **Cost**: O(s n^2) per test, and the estimate (see `estimator`): 7 ms at n = 111, s = 222 on one core, 4.5 with
-    `design_matrix="limit"`; about 300 to 600 tests per run.
+    `Pace(design_matrix="limit")`; about 300 to 600 tests per run.
 
     **float32** is for designs with cond(Lambda) up to 1e3, and may find other rivals where two are nearly equal.
 
@@ -108,33 +109,27 @@ def sa_foa(
     full-bandit feedback, Algorithm 3.
     """
     check_rule(design, delta=delta, epsilon=epsilon, noise_scale=noise_scale)
-    check_sampling(epsilon=epsilon, samples=samples, threshold=threshold, mode=mode, reduction=reduction)
+    check_sampling(epsilon=epsilon, threshold=threshold, sampling=sampling, reduction=reduction)
+    check_pace(design, pace)
     (s, n), dtype = design.support.shape, design.inverse.dtype
-    checks.one_of("lottery", lottery, Lottery)
-    if growth is not None:
-        checks.positive("growth", growth)
-    if mode == "all":
-        require(lottery == "hazard", "lottery", "be 'hazard' with mode='all', which draws nothing", lottery)
-        require(samples == 1, "samples", "be 1 with mode='all', which draws nothing", samples)
-    require(lottery == "hazard" or growth is None, "growth", "be None if the lottery is drawn", growth)
-    if first_test is not None:
-        checks.integer("first_test", first_test, least=s)
-    if pull_variance is not None:
-        require(growth is not None, "pull_variance", "be None with a growth of None", pull_variance)
-        checks.positive("pull_variance", pull_variance)
-    estimate = estimator(design, design_matrix=design_matrix)
-    deviation = jnp.sqrt(jnp.asarray(design.k if pull_variance is None else pull_variance, dtype))
-    first = jnp.asarray(s if first_test is None else first_test, int)
+    if pace.growth is not None:
+        checks.positive("pace.growth", pace.growth)
+        is_drawn = sampling is not None and sampling.lottery == "draw"
+        require(not is_drawn, "pace.growth", "be None if the lottery is drawn", pace.growth)
+    estimate = estimator(design, design_matrix=pace.design_matrix)
+    deviation = jnp.sqrt(jnp.asarray(design.k if pace.pull_variance is None else pace.pull_variance, dtype))
+    first = jnp.asarray(s if pace.first_test is None else pace.first_test, int)
     bar = jnp.asarray(threshold, dtype) * jnp.asarray(epsilon, dtype)
     zeros = jnp.zeros(s, int)
 
     def hazard_of(state: State, blocks: Array) -> Array:
-        if mode == "all":
+        if sampling is None:
             return _certain(~jnp.any(blocks), dtype)
-        if lottery == "draw":
-            rows = sampled_rows(state.clock, state.pulls, s=s, size=samples * n)
+        size = sampling.samples * n
+        if sampling.lottery == "draw":
+            rows = sampled_rows(state.clock, state.pulls, s=s, size=size)
             return _certain(~jnp.any(blocks[rows]), dtype)
-        return lottery_hazard(blocks.sum(), s=s, size=samples * n, dtype=dtype)
+        return lottery_hazard(blocks.sum(), s=s, size=size, dtype=dtype)
 
     def init(key: Key) -> State:
         # A clock of 0 would stop a run whose hazard is 0.
@@ -160,16 +155,16 @@ def sa_foa(
         is_tested = state.pulls >= first
         stop = is_tested & (state.hazard + hazard >= state.clock)
 
-        noise = DEVIATIONS * deviation / rivals.radius
+        noise = pace.z * deviation / rivals.radius
         leap = _leap(
             t,
             hazard=hazard,
             remaining=state.clock - state.hazard,
             distance=_distance(rivals, bar),
             noise=noise,
-            growth=growth,
+            growth=pace.growth,
         )
-        whole_cycles = design_matrix == "limit" and growth is not None
+        whole_cycles = pace.design_matrix == "limit" and pace.growth is not None
         counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         # Total hazard of the tests after these pulls, each with the hazard of the first.
         cumulated = jnp.where(is_tested, hazard * counts.sum().astype(dtype), 0)
@@ -207,7 +202,7 @@ def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:
 
 
 def sampled_rows(clock: Array, pulls: Array, *, s: int, size: int) -> Array:
-    """Draws the rows that `sa_foa(lottery="draw")` samples in the test of a state: a function of the state alone.
+    """Draws the rows that a drawn lottery samples in the test of a state: a function of the state alone.
 
     Args:
         clock: float (), field of the state; here only a random seed.
@@ -223,12 +218,14 @@ def sampled_rows(clock: Array, pulls: Array, *, s: int, size: int) -> Array:
     return jax.random.randint(jax.random.fold_in(key, pulls), (size,), 0, s)
 
 
-def check_sampling(*, epsilon, samples, threshold, mode, reduction) -> None:
+def check_sampling(*, epsilon, threshold, sampling, reduction) -> None:
     """Raises `ValueError` unless these arguments of `sa_foa` are in range."""
     checks.positive("epsilon", epsilon)
-    checks.whole("samples", samples, least=1)
     checks.positive("threshold", threshold)
-    checks.one_of("mode", mode, Mode)
+    if sampling is not None:
+        checks.instance("sampling", sampling, Sampling)
+        checks.whole("sampling.samples", sampling.samples, least=1)
+        checks.one_of("sampling.lottery", sampling.lottery, Lottery)
     checks.one_of("reduction", reduction, Reduction)
 
 

@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fields
+from jaxbandits.checks import require
 from jaxbandits.fullbandit._problem.design import Design, check_design, counts_after
 from jaxbandits.fullbandit._problem.environment import Pulls, design_fields
 from jaxbandits.fullbandit._shared.leap import safe_leap
@@ -60,7 +61,8 @@ class Pace(NamedTuple):
     growth: Array | float | None = 1e-3
     # () > 0, safety of the leaps between tests, in standard deviations. Too small a value stops late, never wrongly
     z: Array | float = 8.0
-    # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late
+    # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late.
+    # Not given without growth
     pull_variance: Array | float | None = None
     # "counts": A is the matrix of the pulls made. "limit": A is t Lambda, so that no test inverts a matrix, and a
     # uniform design is tested after whole cycles, unless growth is None
@@ -233,5 +235,6 @@ def check_pace(design: Design, pace: Pace) -> None:
         checks.not_negative("pace.growth", pace.growth)
     checks.positive("pace.z", pace.z)
     if pace.pull_variance is not None:
+        require(pace.growth is not None, "pace.pull_variance", "be None with a growth of None", pace.pull_variance)
         checks.positive("pace.pull_variance", pace.pull_variance)
     checks.one_of("pace.design_matrix", pace.design_matrix, DesignMatrix)

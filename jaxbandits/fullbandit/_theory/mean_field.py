@@ -10,7 +10,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.fullbandit._algorithms.exhaustive import exhaustive_rule
 from jaxbandits.fullbandit._algorithms.icb import icb_rule
-from jaxbandits.fullbandit._algorithms.sa_foa import Mode, check_sampling, lottery_hazard
+from jaxbandits.fullbandit._algorithms.sa_foa import SAMPLING, Sampling, check_sampling, lottery_hazard
 from jaxbandits.fullbandit._algorithms.saqm import saqm_rule
 from jaxbandits.fullbandit._algorithms.spectral import spectral_rule
 from jaxbandits.fullbandit._problem.design import Design
@@ -28,7 +28,7 @@ OPTIONS = {
     "icb": ("radius", "feasible"),
     "exhaustive": ("superarms",),
     "spectral": (),
-    "sa_foa": ("samples", "threshold", "mode", "reduction", "first_test"),
+    "sa_foa": ("threshold", "sampling", "reduction", "first_test"),
 }
 # Halvings of an interval of logarithms of length 69: down to the last digit of a float64.
 HALVINGS = 60
@@ -60,8 +60,8 @@ def mean_field_time(
         epsilon: () >= 0, allowed loss; positive for "sa_foa".
         noise_scale: () > 0, the learner's, as in `icb`.
         **options: arguments of the factory of that name: `alpha` and `reduction` for "saqm", `radius` and `feasible`
-            for "icb", `superarms` for "exhaustive"; `samples`, `threshold`, `mode`, `reduction` and `first_test` for
-            "sa_foa".
+            for "icb", `superarms` for "exhaustive"; `threshold`, `sampling` and `reduction` for "sa_foa", and
+            `first_test` of its pace. Both kinds of `lottery` have the same mean.
 
     Returns:
         float (), at least 1; infinite if the rule never holds.
@@ -108,14 +108,14 @@ def _sa_foa_time(
     delta: Array | float,
     epsilon: Array | float,
     noise_scale: Array | float,
-    samples: int = 1,
     threshold: Array | float = 0.5,
-    mode: Mode = "random",
+    sampling: Sampling | None = SAMPLING,
     reduction: Reduction = "paper",
     first_test: Array | int | None = None,
 ) -> Array:
-    check_sampling(epsilon=epsilon, samples=samples, threshold=threshold, mode=mode, reduction=reduction)
+    check_sampling(epsilon=epsilon, threshold=threshold, sampling=sampling, reduction=reduction)
     (s, n), dtype = design.support.shape, theta.dtype
+    samples = 1 if sampling is None else sampling.samples
     if first_test is not None:
         checks.integer("first_test", first_test, least=s)
     bar = jnp.asarray(threshold, dtype) * jnp.asarray(epsilon, dtype)
@@ -125,7 +125,7 @@ def _sa_foa_time(
         estimate = Estimate(theta, design.inverse / t, t)
         rivals = find_surrogates(design, estimate, t, delta=delta, noise_scale=noise_scale, reduction=reduction)
         blocking = jnp.sum(rivals.leads > bar)
-        if mode == "all":
+        if sampling is None:
             blocking = jnp.where(blocking > 0, s, 0)
         hazard = lottery_hazard(blocking, s=s, size=samples * n, dtype=dtype)
         step = jnp.ceil(STEP * t)
