@@ -1,6 +1,8 @@
 """Why two nodes are queried: DS-UCB's rule, which pulls the leader alone, with a limited and an unlimited number of
 pulls per arm. The leader is the node of largest upper bound. Its rivals are pulled only while they lead, so their upper
-bounds stay just below the leader's, above its distance. A stage ends once the leader's lower bound is above theirs.
+bounds stay just below the leader's, above its distance. A stage ends once the leader's lower bound is above theirs: its
+interval must become as narrow as a rival's last step, so where two nodes take t queries each, the leader alone takes
+the order of t^3.
 
 Noisy distances (Gaussian, variance 0.01; three candidates for a second center, at 0.5, 0.5 and 0.5 + gap): NS-TS, which
 pulls the candidate of largest mean as well (a pair), and the leader alone, both with mix 0. Dimension sampling: DS-UCB
@@ -12,6 +14,7 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from experiments.claims import all_of, between
@@ -21,8 +24,8 @@ from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import ALPHA, K1, expected, times
 from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
-from jaxbandits import Outcome, Status
-from jaxbandits.kcenter import Lil, PairPull, ds_ucb, ns_ts
+from jaxbandits import Algorithm, Decision, Outcome, Status
+from jaxbandits.kcenter import Distances, Lil, PairPull, ds_ucb, ns_ts
 
 NOISE_SCALE = 0.1
 NODES = 4  # nodes of the noisy instances, including the first center
@@ -33,6 +36,22 @@ SIZE, IMAGES = 10, 400  # nodes of an instance of images; images
 DIMENSIONS, QUICK_DIMENSIONS = (256, 1024, 4096, 12288), (256, 1024)
 RADIUS_SCALE = 0.1
 PULLS = {"pair": "a pair (NS-TS)", "leader": "the leader alone"}
+
+
+def leader_alone(problem: Distances, **settings: Any) -> Algorithm:
+    """Builds `ns_ts` without its rule for pairs: it queries the node of largest upper bound alone."""
+    algorithm = ns_ts(problem, **settings)
+
+    def decide(key: jax.Array, state: Any) -> Decision:
+        # After the first pass of a stage, the guess of the answer is the node of largest upper bound.
+        leader = jnp.stack([state.query.guess, jnp.int32(problem.n)])
+        node = jnp.where(state.stage.cursor < problem.n, state.query.node, leader)
+        return algorithm.decide(key, state._replace(query=state.query._replace(node=node)))
+
+    return algorithm._replace(decide=decide)
+
+
+RULES = {"pair": ns_ts, "leader": leader_alone}
 
 
 class Read(NamedTuple):
@@ -55,7 +74,7 @@ def run(options: Settings) -> Report:
     shared |= {"options": options, "seeds": seeds}
     pulled, noisy = {}, {}
     for name in PULLS:
-        rule = partial(ns_ts, mix=0.0, pair=name == "pair")
+        rule = partial(RULES[name], mix=0.0)
         pulled[name] = runs.distance_runs(f"kcenter single node: {name}", rule, distances, instances, **shared)
         noisy |= {(name, GAPS[i]): columns for i, columns in runs.by_value(pulled[name], "instance").items()}
     stages = [times(*each, NOISE_SCALE) for each in runs.solved(distances, instances, 2)]

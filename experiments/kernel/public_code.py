@@ -27,7 +27,7 @@ UNIT = math.sqrt(NOISE_VARIANCE)  # its beta over ours: its confidence bounds ar
 
 def run(options: Settings) -> Report:
     functions = kernels.functions(options)
-    duets = {"epochs": EPOCHS, "inducing_probability": log_rate(RATE), "elimination": "point"}
+    duets = {"epochs": EPOCHS, "inducing_rate": log_rate(RATE), "elimination": "point"}
 
     def extra(function: str, rule: str) -> dict[str, Any]:
         sphere = {"domain": "sphere"} if function in ("h1", "h2") else {}

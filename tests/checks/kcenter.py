@@ -61,8 +61,7 @@ CALLS = {
     "ds_random": Call(kcenter.ds_random, SAMPLING | {"interval": kcenter.Lemma1(), "test_every": 4}, DEFAULTS),
     "ns_ts": Call(
         kcenter.ns_ts,
-        QUERYING
-        | {"interval": kcenter.KL(), "mix": 0.5, "posterior": "conjugate", "pair": True, "triangle": "squared"},
+        QUERYING | {"interval": kcenter.KL(), "mix": 0.5, "posterior": "conjugate", "triangle": "squared"},
         DEFAULTS,
     ),
     "ns_random": Call(kcenter.ns_random, QUERYING | {"interval": kcenter.KL(), "test_every": 4}, DEFAULTS),

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
+from jaxbandits import cpe, fullbandit, kcenter, linear
 from jaxbandits.numerics import thresholds
 
 ARMS, GK16 = np.eye(3), thresholds.gk16()
@@ -14,8 +14,6 @@ PROVED = {"delta": 0.1, "norm_bound": 1.0, "horizon": 9}
 DESIGN = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
 NOISY = partial(kcenter.ns_tands, kcenter.Distances(7, 4), delta=0.1, noise_scale=0.1)
 COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
-
-GP = {"kernel": kernel.paper_kernel("branin"), "horizon": 9, "noise_variance": 0.1}
 
 
 @pytest.mark.parametrize(
@@ -29,7 +27,6 @@ GP = {"kernel": kernel.paper_kernel("branin"), "horizon": 9, "noise_variance": 0
         (WITH_THRESHOLD, "ratios", linear.ratio_tables(ARMS).p, "rule='greedy'"),
         (partial(linear.peps, ARMS, threshold=None), "delta", 0.1, "a threshold"),
         (partial(linear.peps, ARMS, threshold=None), "eliminate", "both", "a threshold"),
-        (partial(kernel.gp_ucb, np.eye(2), confidence=lambda t, log_det: log_det, **GP), "beta", 0.0, "confidence"),
         *((partial(linear.lin_ts, ARMS, scale=1.0), name, value, "a scale") for name, value in PROVED.items()),
         (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
         (NOISY, "mirror_steps", 10, "solver='newton'"),
@@ -40,11 +37,6 @@ def test_option_without_effect_is_refused(call, option, value, because):
     call()
     with pytest.raises(ValueError, match=f"^{option} must be .*{because}"):
         call(**{option: value})
-
-
-def test_gp_ucb_without_a_width_is_refused():
-    with pytest.raises(ValueError, match="^beta must be given where confidence is None, got None"):
-        kernel.gp_ucb(np.eye(2), **GP)
 
 
 def test_lin_ts_without_a_scale_requires_the_options_of_the_proved_radius():

@@ -19,10 +19,6 @@ def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **default
     def make(dtype, **hyperparameters):
         settings = {"beta": 1.0, "noise_variance": 0.04, "horizon": 24} | defaults | hyperparameters
         lengthscale = settings.pop("lengthscale", 0.2)
-        if "inducing_probability" in settings:  # p0 is a part of it
-            settings.pop("p0", None)
-        if "confidence" in settings:  # instead of beta
-            settings.pop("beta")
         settings |= {} if alone else {"n_agents": agents}
         instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
         rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)
@@ -37,9 +33,8 @@ HORIZON = {"horizon": 30}
 CASES = {
     "duets": Case(
         _kernel(kernel.duets),
-        GP | {"p0": (10.0, 0.5), "jitter": (1e-10, 0.1)},
-        HORIZON
-        | {"first_epoch": 5, "epochs": (4, 20), "inducing_probability": kernel.log_rate(2.0), "elimination": "point"},
+        GP | {"inducing_rate": (10.0, 0.5), "jitter": (1e-10, 0.1)},
+        HORIZON | {"epochs": 5, "elimination": "point"},
         max_rounds=1000,
     ),
     "dis-kernel-ucb": Case(_kernel(kernel.dis_kernel_ucb), GP | {"threshold": (10.0, 1.0)}, HORIZON, max_rounds=1000),
@@ -53,7 +48,7 @@ CASES = {
     "gp-ucb": Case(
         _kernel(kernel.gp_ucb, alone=True),
         GP,
-        {"confidence": lambda t, log_det: jnp.sqrt(log_det)},
+        {"beta": lambda t, log_det: jnp.sqrt(log_det)},
         dtypes=("float64",),
         max_rounds=1000,
     ),

@@ -23,7 +23,7 @@ def make(candidates, coins, **changes):
 
 
 # A width that is 0 until the 10th query and huge afterwards.
-SWITCHED = partial(kernel.gp_ucb, confidence=lambda t, _: jnp.where(t >= 10, 1e6, 0.0))
+SWITCHED = partial(kernel.gp_ucb, beta=lambda t, _: jnp.where(t >= 10, 1e6, 0.0))
 
 
 def test_both_memories_make_the_same_queries():
@@ -52,7 +52,7 @@ def test_both_memories_make_the_same_queries():
     np.testing.assert_allclose(runs[0][1].posterior.log_det, runs[1][1].posterior.log_det, rtol=1e-9)
 
 
-def test_confidence_receives_the_next_query_and_the_information_so_far():
+def test_beta_receives_the_next_query_and_the_information_so_far():
     candidates, gram, rewards, coins = instance(3, 60, horizon=HORIZON, agents=1)
     steps = driver.follow(kernel.gp_ucb, candidates, rewards, coins, beta=np.ones(HORIZON))
     points = [int(step.action[0]) for step in steps]
@@ -72,7 +72,6 @@ def test_confidence_receives_the_next_query_and_the_information_so_far():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"confidence": 2.0}, "confidence must be a function of t and log_det, got 2.0"),
         ({"beta": np.ones((1, HORIZON))}, r"beta must be an array of real numbers of shape \(30,\), got"),
         ({"horizon": 0}, "horizon must be an integer of at least 1, got 0"),
     ],

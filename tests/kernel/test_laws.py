@@ -32,7 +32,7 @@ def compiled(rule):
     @jax.jit
     def curve(key, candidates, values, scale):
         instance = kernel.tabular(candidates, scale * values, noise_scale=NOISE * scale)
-        settings = {"p0": 10.0 / scale**2} if rule == "duets" else {}
+        settings = {"inducing_rate": 10.0 / scale**2} if rule == "duets" else {}
         algorithm = RULES[rule](
             instance.candidates,
             kernel=lambda x, y: scale**2 * kernel.squared_exponential(x, y, lengthscale=0.5),

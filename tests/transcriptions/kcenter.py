@@ -11,6 +11,7 @@ from drivers.kcenter_ns import distances
 from transcriptions.laid import KEY, Laid, only_last, traced, unless
 
 from experiments.bench.reference import kcenter_ds, kcenter_ns
+from experiments.kcenter.single_node import leader_alone
 from jaxbandits import Tape, kcenter
 from jaxbandits.engine.run.loop import streams
 from jaxbandits.kcenter import KL, Lemma1, Lil, Pull
@@ -197,7 +198,7 @@ QUERIES = 3000
 
 def ns_ts(noise="gaussian", table=TABLE, variance=0.01, ends=True, sample=None, pair=True, triangle=None, **settings):
     """Lays a run of NS-TS beside its transcription, whose `sample` is `sample(recording)`."""
-    build = noisy(kcenter.ns_ts, noise, None, pair=pair, triangle=triangle, **settings)
+    build = noisy(kcenter.ns_ts if pair else leader_alone, noise, None, triangle=triangle, **settings)
     recording = Recording(build, QUERIES + 2 * N, table, variance)
     interval = {"gaussian": partial(kcenter_ns.gaussian, variance), "bernoulli": kcenter_ns.bernoulli}[noise]
     options = {"pair": pair, "triangle": triangle} | ({} if sample is None else {"sample": sample(recording)})

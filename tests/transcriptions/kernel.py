@@ -72,7 +72,7 @@ def n_kernel_ucb(size, beta, with_gram):
     return Laid(theirs, replayed(build, theirs, candidates, numbers, watch=alone), absolute_tolerance=1e-9)
 
 
-CONFIDENT = partial(kernel.gp_ucb, confidence=lambda t, log_det: 0.3 + 0.05 * t.astype(float) + 0.02 * log_det)
+CONFIDENT = partial(kernel.gp_ucb, beta=lambda t, log_det: 0.3 + 0.05 * t.astype(float) + 0.02 * log_det)
 
 
 def gp_ucb(size, is_confident):
@@ -210,7 +210,7 @@ def branin():
 @functools.cache
 def duets_of(is_other):
     candidates = branin().candidates
-    other = {"elimination": "point", "inducing_probability": RATE, "gram": cross(CLOSE, candidates, candidates)}
+    other = {"elimination": "point", "inducing_rate": RATE, "gram": cross(CLOSE, candidates, candidates)}
 
     def build(coins, numbers):
         settings = {"kernel": CLOSE, "n_agents": 3, "horizon": HORIZON, "noise_variance": NOISE_VARIANCE}
@@ -259,7 +259,7 @@ def duets(is_other, beta, p0, most_left, seed):
         ),
     )
     assert records[-1]["answer"] == answer
-    numbers = {"beta": beta} | ({"p0": p0} if p0 else {})
+    numbers = {"beta": beta} | ({"inducing_rate": p0} if p0 else {})
     return Laid(theirs, replayed(duets_of(is_other), theirs, coins, numbers, watch=synchronised), tolerance=1e-9)
 
 

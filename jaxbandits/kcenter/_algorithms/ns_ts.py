@@ -42,7 +42,6 @@ def ns_ts(
     interval: KL = KL(),  # noqa: B008  it cannot be changed
     first_center: Array | int | None = 0,
     posterior: PosteriorRule = "conjugate",
-    pair: bool = True,
     triangle: Triangle | None = None,
     dtype: Any = None,
 ) -> Algorithm:
@@ -64,10 +63,6 @@ def ns_ts(
             "printed" is the paper's update (17), which counts each old sample again with every new one, so that the
             precision grows like t^2; no difference has been measured for mix <= 0.9. Bernoulli distances have
             Beta(1 + s, 1 + f).
-        pair: if False, queries only the node of largest upper bound, as DS-UCB, and practically never ends a stage.
-            Rivals are queried only while they lead, so their upper bounds stop within one query's step of the best
-            distance. The interval of the best node must become as narrow: where two nodes take t queries each, one node
-            alone takes the order of t^3. The option shows why two nodes are needed.
         triangle: sharpens lower bounds where d is a metric ("metric") or the square of one ("squared"). If None, not.
         dtype: dtype of the run's floats, as of the distances. If None, JAX's default.
 
@@ -105,7 +100,6 @@ def ns_ts(
         mix=mix,
         draws=not (is_concrete(mix) and np.all(known(mix) == 0)),
         posterior=posterior,
-        pair=checks.flag("pair", pair),
         triangle=triangle,
         dtype=checks.float_dtype("dtype", dtype),
     )
@@ -130,7 +124,6 @@ class Duel(NamedTuple):
     mix: Array | float
     draws: bool  # True if posterior draws are made at all
     posterior: PosteriorRule
-    pair: bool
     triangle: Triangle | None
     dtype: Any
 
@@ -254,11 +247,8 @@ def observe(duel: Duel, state: State, action: PairPull, rewards: Array) -> State
 def next_query(duel: Duel, stage: Stage, lead: Sequence[Leader]) -> Query:
     """Returns the next node of the first pass; or the best node and, of the others, the one of largest upper bound."""
     n, no_node = duel.problem.n, jnp.asarray(duel.problem.n, jnp.int32)
-    leader, best, rival = lead[0].index, lead[1].index, no_node
-    if duel.pair:
-        rival = jnp.where(leader == best, lead[0].challenger, leader)
-    else:
-        best = leader
+    leader, best = lead[0].index, lead[1].index
+    rival = jnp.where(leader == best, lead[0].challenger, leader)
     is_opening = stage.cursor < n
     node = jnp.where(is_opening, jnp.stack([stage.cursor, no_node]), jnp.stack([best, rival]))
     return Query(node, jnp.where(stages.is_center(stage, leader), -1, leader))

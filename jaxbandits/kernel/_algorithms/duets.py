@@ -9,7 +9,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.kernel._problem.environment import made_for
 from jaxbandits.kernel._problem.settings import Coins, Settings, picked, round_coins
 from jaxbandits.kernel._shared.duets_server import synchronise
-from jaxbandits.kernel._shared.duets_settings import Elimination, Probability, duets_settings, thinning_coins
+from jaxbandits.kernel._shared.duets_settings import P0, Elimination, Probability, duets_settings, thinning_coins
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.numerics.gp import Kernel
 
@@ -40,10 +40,8 @@ def duets(
     horizon: int,
     beta: Array | float,
     noise_variance: Array | float,
-    first_epoch: int | None = None,
-    epochs: tuple[int, ...] | None = None,
-    p0: Array | float | None = None,
-    inducing_probability: Probability | None = None,
+    epochs: int | tuple[int, ...] | None = None,
+    inducing_rate: Array | float | Probability = P0,
     elimination: Elimination = "uniform",
     jitter: Array | float | None = None,
     gram: Array | None = None,
@@ -60,10 +58,10 @@ def duets(
     Args:
         candidates, kernel, n_agents, horizon, noise_variance, gram: as in `Settings`.
         beta: width of the confidence intervals in standard deviations, () >= 0.
-        first_epoch: rounds of the first epoch, in [1, T], 2 by default; see `epoch_lengths`.
-        epochs: rounds of each epoch, instead, summing to T.
-        p0: () > 0, a draw becomes an inducing point with probability min(1, p0 sigma_max^2); 10 by default.
-        inducing_probability: (sigma_max^2, number of draws) -> probability, instead; clipped to [0, 1]. See `log_rate`.
+        epochs: rounds of the first epoch, in [1, T], from which the others follow by `epoch_lengths`; or a tuple of the
+            rounds of each epoch, summing to T. If None, the first has 2 rounds, or T if that is less.
+        inducing_rate: p0, () > 0: a draw becomes an inducing point with probability min(1, p0 sigma_max^2). Or a
+            function (sigma_max^2, number of draws) -> probability, clipped to [0, 1], such as `log_rate`.
         elimination: "uniform": by sigma_max, as above. "point": a candidate stays if its mean + beta sd reaches the
             largest mean - beta sd, with the sparse posterior's own standard deviations; this costs m^2 numbers more,
             for m inducing points.
@@ -98,10 +96,8 @@ def duets(
             gram=gram,
             coins=coins,
         ),
-        first_epoch=first_epoch,
         epochs=epochs,
-        p0=p0,
-        inducing_probability=inducing_probability,
+        inducing_rate=inducing_rate,
         elimination=elimination,
         jitter=jitter,
     )

@@ -35,26 +35,21 @@ class DuetsSettings(NamedTuple):
 def duets_settings(
     common: Settings,
     *,
-    first_epoch: int | None = None,
-    epochs: tuple[int, ...] | None = None,
-    p0: Array | float | None = None,
-    inducing_probability: Probability | None = None,
+    epochs: int | tuple[int, ...] | None = None,
+    inducing_rate: Array | float | Probability = P0,
     elimination: Elimination = "uniform",
     jitter: Array | float | None = None,
 ) -> DuetsSettings:
     """Checks the arguments of `duets`, of which `common` are those that the family shares."""
     horizon = checks.whole("horizon", common.horizon, least=1)
-    if epochs is None:
-        epochs = epoch_lengths(horizon, first_epoch)
-    else:
-        checks.require(first_epoch is None, "epochs", "be None where first_epoch is given", epochs)
-        are_rounds = isinstance(epochs, (tuple, list)) and all(type(rounds) is int and rounds >= 1 for rounds in epochs)
+    if isinstance(epochs, (tuple, list)):
+        are_rounds = all(type(rounds) is int and rounds >= 1 for rounds in epochs)
         checks.require(are_rounds and sum(epochs) == horizon, "epochs", f"hold ints >= 1 summing to {horizon}", epochs)
-    if inducing_probability is None:
-        p0 = P0 if p0 is None else checks.positive("p0", p0)
     else:
-        checks.function("inducing_probability", inducing_probability, "sigma_max^2 and the number of draws")
-        checks.require(p0 is None, "p0", "be None where inducing_probability is given", p0)
+        checks.require(epochs is None or type(epochs) is int, "epochs", "be an integer or a tuple of integers", epochs)
+        epochs = _epoch_lengths("epochs", horizon, epochs)
+    if not callable(inducing_rate):
+        checks.positive("inducing_rate", inducing_rate)
     checks.one_of("elimination", elimination, Elimination)
     if jitter is not None:
         checks.not_negative("jitter", jitter)
@@ -72,7 +67,7 @@ def duets_settings(
         covariance=covariance,
         variances=prior_variance(kernel, candidates),
         epochs=tuple(epochs),
-        probability=_proportional(jnp.asarray(p0, dtype)) if inducing_probability is None else inducing_probability,
+        probability=inducing_rate if callable(inducing_rate) else _proportional(jnp.asarray(inducing_rate, dtype)),
         is_pointwise=elimination == "point",
         jitter=jnp.asarray(default_jitter(dtype) if jitter is None else jitter, dtype),
     )
@@ -105,9 +100,13 @@ def epoch_lengths(horizon: int, first_epoch: int | None = None) -> tuple[int, ..
 
     Source: Pavlovic, Salgia and Zhao (2024), Algorithm 1, whose line 9 would query for T + 1 rounds.
     """
-    horizon = checks.whole("horizon", horizon, least=1)
+    return _epoch_lengths("first_epoch", checks.whole("horizon", horizon, least=1), first_epoch)
+
+
+def _epoch_lengths(name: str, horizon: int, first_epoch: int | None) -> tuple[int, ...]:
+    """Computes `epoch_lengths`; messages call the first length by `name`."""
     first_epoch = min(FIRST_EPOCH, horizon) if first_epoch is None else first_epoch
-    length = checks.whole("first_epoch", first_epoch, least=1, most=horizon)
+    length = checks.whole(name, first_epoch, least=1, most=horizon)
     lengths, remaining = [], horizon
     while remaining > 0:
         lengths.append(min(length, remaining))
@@ -117,7 +116,7 @@ def epoch_lengths(horizon: int, first_epoch: int | None = None) -> tuple[int, ..
 
 
 def log_rate(c: Array | float) -> Probability:
-    """Builds an `inducing_probability` that ignores sigma_max: c log(n) / n for n draws, with c () > 0.
+    """Builds an `inducing_rate` that ignores sigma_max: c log(n) / n for n draws, with c () > 0.
 
     Raises `ValueError` unless `c` is positive.
     """
@@ -130,5 +129,5 @@ def log_rate(c: Array | float) -> Probability:
 
 
 def _proportional(p0: Array) -> Probability:
-    """Builds the paper's `inducing_probability`, p0 sigma_max^2."""
+    """Builds the paper's probability, p0 sigma_max^2."""
     return lambda sigma_max_sq, n_draws: p0 * sigma_max_sq
