@@ -59,7 +59,9 @@ CALLS = {
     "confidence_width": Call(kernel.confidence_width, WIDTH),
     "dis_kernel_ucb": Call(kernel.dis_kernel_ucb, TEAM | {"threshold": 10.0}, fine=NO_COINS | {"threshold": ("inf",)}),
     "duets": Call(kernel.duets, TEAM | DUETS, fine=NO_COINS | DEFAULTS),
-    "duets, epochs": Call(kernel.duets, TEAM | DUETS | EPOCHS, fine=NO_COINS | DEFAULTS),
+    "duets, epochs": Call(
+        kernel.duets, TEAM | DUETS | EPOCHS, fine=NO_COINS | DEFAULTS | {"inducing_rate": ("number",)}
+    ),
     "duets_delta": Call(kernel.duets_delta, MANY | {"delta": 0.1, "discretisation": 10.0}),
     "duets_p0": Call(kernel.duets_p0, MANY | {"delta_prime": 0.1, "constant": 72.0}),
     "duets_regret_bound": Call(
@@ -80,13 +82,11 @@ CALLS = {
     "epoch_bound": Call(kernel.epoch_bound, MANY),
     "epoch_lengths": Call(kernel.epoch_lengths, {"horizon": HORIZON, "first_epoch": 2}, fine=DEFAULTS),
     "every_tenth": Call(kernel.every_tenth, {"horizon": HORIZON}),
-    "gp_ucb": Call(
-        kernel.gp_ucb, LEARNER | {"confidence": None, "coins": ALONE}, fine=NO_COINS | {"confidence": ("none",)}
-    ),
-    "gp_ucb, confidence": Call(
+    "gp_ucb": Call(kernel.gp_ucb, LEARNER | {"coins": ALONE}, fine=NO_COINS),
+    "gp_ucb, a function": Call(
         kernel.gp_ucb,
-        LEARNER | {"beta": None, "confidence": lambda t, log_det: log_det, "coins": ALONE},
-        fine=NO_COINS | {"beta": ("none",)},
+        LEARNER | {"beta": lambda t, log_det: log_det, "coins": ALONE},
+        fine=NO_COINS | {"beta": ("number",)},
     ),
     "greedy_information_gain": Call(
         kernel.greedy_information_gain, {"candidates": CANDIDATES, "kernel": SE, "noise_variance": 0.04, "n": 3}

@@ -1,5 +1,8 @@
 """Every argument of every public function, replaced by invalid values: refused by name before anything is compiled.
 
+So are the fields of structs of options, one at a time. Only here are the type and the range of one argument tested.
+What relates two arguments, and messages with content of their own, are tested in the folder of the family.
+
 The valid calls are in the modules beside this file, one table per family. They list mutations that make another valid
 value as `fine`.
 """
@@ -15,6 +18,8 @@ import jax
 import numpy as np
 import pytest
 
+from jaxbandits import fullbandit, kcenter, mab
+
 TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "engine", "numerics")
 CALLS = {
     f"{table}.{name}": call
@@ -22,7 +27,27 @@ CALLS = {
     for name, call in importlib.import_module(f"checks.{table}").CALLS.items()
 }
 FAMILIES = TABLES[:6]
+OPTIONS = (
+    *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
+    *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
+)
 WORD, NUMBER = "no such word", 1.5
+# Arguments that may be 0, by name; and those of some functions alone.
+ZERO = {
+    *("absolute_tolerance", "action", "answer", "base", "beta", "epsilon", "first_center", "forced_offset", "gamma"),
+    *("glr_ridge", "growth", "jitter", "lil_beta", "lil_epsilon", "log_det", "log_sets", "logdet", "min_gap", "mix"),
+    *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start", "mab.bayes_ucb.c"),
+    *("mab.kl_ucb.c", "fullbandit.hardness.gap", "fullbandit.synthetic.gap", "fullbandit.icb_bound.hardness"),
+    *("fullbandit.saqm_bound.hardness", "fullbandit.tracking_counts.t", "linear.estimate.ridge", "linear.fws.steps"),
+    *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k"),
+    *("kcenter.clusters.spread", "kcenter.distance_instance.noise_scale", "engine.first_difference.tolerance"),
+    *("kernel.anytime_width.noise_scale", "kernel.confidence_width.noise_scale", "kernel.tabular.noise_scale"),
+    *(f"kernel.{function}.noise_scale" for function in ("branin", "hartmann4", "h1", "h2", "rkhs")),
+}
+NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
+# Numbers of a bounded range, with one that is too large.
+TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "lil_delta", "rounding"), 1.0)
+TOO_LARGE |= {"mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
 
@@ -91,6 +116,26 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
 
 
+def fields(value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the mutations of each field of a struct of options; None is the default of several."""
+    for field in value._fields:
+        for mutation, mutated in mutations(getattr(value, field)):
+            if mutation != "none":
+                yield f"{field}, {mutation}", value._replace(**{field: mutated})
+
+
+def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the ends of the range of a number, unless they belong to it."""
+    is_scalar = isinstance(value, (int, float, np.number)) or getattr(value, "shape", None) == ()
+    if isinstance(value, bool) or is_key(value) or not is_scalar:
+        return
+    full = f"{name.partition(',')[0]}.{argument}"
+    if full in NOT_ZERO or not ZERO & {argument, full}:
+        yield "zero", type(np.asarray(value).item())(0)
+    if {argument, full} & TOO_LARGE.keys():
+        yield "large", TOO_LARGE.get(argument, TOO_LARGE.get(full))
+
+
 def names_of(argument: str, value: Any) -> tuple[str, ...]:
     """Returns the words by which a message may name an argument; a struct may also be named by its fields."""
     return argument, *getattr(value, "_fields", ())
@@ -148,7 +193,9 @@ def test_bad_arguments_are_refused_by_name(name):
     call = CALLS[name]
     bad = {}
     for argument, value in call.arguments.items():
-        for mutation, mutated in mutations(value):
+        tried = [*mutations(value), *edges(name, argument, value)]
+        tried += fields(value) if isinstance(value, OPTIONS) else []
+        for mutation, mutated in tried:
             if mutation not in call.fine.get(argument, ()):
                 end = refusal(call, argument, mutated)
                 if end != "clear":

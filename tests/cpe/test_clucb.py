@@ -45,10 +45,6 @@ def test_the_published_radius_by_hand():
 @pytest.mark.parametrize(
     ("problem", "changes", "message"),
     [
-        (cpe.best_arm(3), {"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
-        (cpe.best_arm(3), {"radius": "chern"}, "radius must be one of 'coci', 'chen', got 'chern'"),
-        (cpe.best_arm(3), {"radius": "chen", "noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
-        (cpe.best_arm(3), {"observations": "all"}, "observations must be one of .*, got 'all'"),
         (cpe.water3().problem, {}, "problem must be Enumerated, .*, got 'rows of 4 entries'"),
         (
             cpe.table([[1.0], [1.0], [1.0]], [[0.1], [0.2], [0.3]], 2, kind="at most"),

@@ -259,9 +259,7 @@ def _not_promised():
         (lambda: cpe.reward_gaps(cpe.graphic(2, [(0, 1), (0, 1)]), jnp.ones(2)), "got 'Graphic'"),
         (lambda: cpe.exchange_width(np.zeros((61, 2))), "rows must be at most 60, got 61"),
         (lambda: cpe.exchange_width([[0, 2]]), "rows must hold zeros and ones only"),
-        (lambda: cpe.theorem1_bound(0, 4, 1, 0.1), "H must be positive, got 0"),
         (lambda: cpe.theorem1_bound(10, 4, 3, 0.1), "tau must be an integer in [1, 2], got 3"),
-        (lambda: cpe.theorem1_bound(10, 4, 1, 1.0), "delta must lie in (0, 1), got 1.0"),
         (lambda: cpe.implicit_time(10, 4, 1, 0.1, 0.1), "c must be at least 0.5, got 0.1"),
     ],
 )

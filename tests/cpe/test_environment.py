@@ -186,8 +186,6 @@ HALF = jnp.full((2, 2), 0.5)
             lambda: environment(Arms(HALF[0], HALF[0], HALF[0])),
             "arms.low must be an array of real numbers of shape (m, V), got",
         ),
-        (lambda: environment(MIXED, leap=0), "leap must be an integer of at least 1, got 0"),
-        (lambda: environment(MIXED, leap=1.0), "leap must be an integer of at least 1, got 1.0"),
     ],
 )
 def test_bad_input(call, message):

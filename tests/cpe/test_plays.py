@@ -110,9 +110,7 @@ def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: cpe.gaussian([0.0, np.inf]), "means must be finite"),
         (lambda: cpe.gaussian([[0.0]]), "means must be an array of real numbers of shape (K,)"),
-        (lambda: cpe.gaussian([0.0, 1.0], 0.0), "noise_scale must be positive"),
         (lambda: cpe.stack_arms([cpe.bernoulli([0.5]), ARMS]), "parts[1] must be Arms: samples must lie in [0, 1]"),
         (lambda: environment(leap=2), "leap must be 1 for plays, got 2"),
         (lambda: cpe.environment(cpe.best5(), list), "action must be cpe.Pulls or cpe.Play"),

@@ -6,7 +6,6 @@ alarm is about 1e-5.
 
 import functools
 import itertools
-import math
 
 import jax
 import jax.numpy as jnp
@@ -411,11 +410,7 @@ def test_instances_take_a_dtype(dtype):
     [
         (lambda: fullbandit.synthetic(0, 5, 1, 0.1), r"k must be an integer in \[2, 4\], got 1"),
         (lambda: fullbandit.synthetic(0, 5, 5, 0.1), r"k must be an integer in \[2, 4\], got 5"),
-        (lambda: fullbandit.synthetic(0, 5, 2, -0.1), r"gap must lie in \[0, 1\], got -0.1"),
-        (lambda: fullbandit.synthetic(0, 5, 2, 1.1), r"gap must lie in \[0, 1\], got 1.1"),
-        (lambda: fullbandit.synthetic(0, 5, 2, math.nan), r"gap must lie in \[0, 1\], got nan"),
         (lambda: fullbandit.crowd_like(0, 10, 5, 0.4, 0.8), r"k must be an integer in \[2, 9\], got 10"),
-        (lambda: fullbandit.crowd_like(0, 30, 0, 0.4, 0.8), "tasks must be an integer of at least 1, got 0"),
         (lambda: fullbandit.crowd_like(0, 30, 5, 0.4, 1.2), r"best must lie in \(0, 1\], got 1.2"),
         (lambda: fullbandit.crowd_like(0, 30, 5, 0.8, 0.8), r"average must lie in \(0, 0.8\), got 0.8"),
         (lambda: fullbandit.crowd_like(0, 30, 5, 0.01, 0.05), "best must be at least one of 5 tasks, got 0.05"),
@@ -428,15 +423,12 @@ def test_instances_take_a_dtype(dtype):
             "k must leave a gap .*, got 10",
         ),
         (lambda: environment(instance(noise_scale=-1.0), PAIRS), "instance.noise_scale must be at least 0, got -1.0"),
-        (lambda: environment(instance(), PAIRS, noise="set"), "noise must be one of .*'replay', got 'set'"),
         (
             lambda: environment(instance(THETA[:3]), PAIRS),
             "instance.theta and design must be of one size, got",
         ),
         (lambda: environment(instance(THETA / 0.0), PAIRS), "instance.theta must be finite"),
         (lambda: environment(instance(k=3), PAIRS), "instance.k and design.k must be of one size, got: .* has 3"),
-        (lambda: environment(THETA, PAIRS), "instance must be of type Instance"),
-        (lambda: environment(instance(), THETA), "design must be of type Design"),
         (lambda: environment(instance(2 * THETA), PAIRS, noise="bernoulli"), r"theta must lie in \[0, 1\]"),
         (
             lambda: environment(instance(-THETA), PAIRS, noise="bernoulli", sampler="normal"),
@@ -457,7 +449,6 @@ def test_instances_take_a_dtype(dtype):
         (lambda: fullbandit.loss(instance(), np.ones(3, bool)), r"answer must be an array of booleans of shape \(4,\)"),
         (lambda: fullbandit.loss(instance(np.ones((2, 4))), np.ones((2, 4), bool)), "instance.theta must be an array"),
         (lambda: fullbandit.loss(instance(k=4), np.ones(4, bool)), r"instance.k must be an integer in \[2, 3\], got 4"),
-        (lambda: fullbandit.is_right(instance(), np.ones(4, bool), -1), "epsilon must be at least 0, got -1"),
     ],
 )
 @pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")

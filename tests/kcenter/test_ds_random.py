@@ -1,5 +1,3 @@
-import re
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -9,8 +7,6 @@ from drivers.kcenter_ds import KEY
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import (
-    Dimensions,
-    Lil,
     dimension_instance,
     ds_random,
     ds_ucb,
@@ -72,21 +68,6 @@ def test_ds_random_takes_more_queries_than_ds_ucb():
         return np.mean([one(jax.random.key(seed)) for seed in range(5)])
 
     assert pulls(ds_random) > 1.5 * pulls(ds_ucb)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"test_every": 0}, "test_every must be an integer of at least 1, got 0"),
-        ({"cap": 0}, "cap must be an integer of at least 1, got 0"),
-        ({"interval": Lil(union="no")}, "interval.union must be one of 'points', 'pairs', got 'no'"),
-        ({"first_center": 9}, "first_center must be an integer in [0, 4], got 9"),
-    ],
-    ids=str,
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ds_random(Dimensions(N, M, K), **{"delta": 0.1} | arguments)
 
 
 def test_integer_points():

@@ -1,10 +1,8 @@
-import re
 from functools import partial
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from drivers.kcenter_ds import KEY, follow, tape
 
 from jaxbandits.kcenter import KL, Dimensions, ds_ts, ds_ucb
@@ -55,20 +53,3 @@ def test_thompson_draws_slots_from_the_posterior():
         slots = slots[slots < 3]
         assert np.all(slots < 2)
         assert abs(slots.mean() - second) < 4 * np.sqrt(second * (1 - second) / 4000) + 0.006
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"mix": 1.5}, "mix must lie in [0, 1], got 1.5"),
-        ({"mix": -0.1}, "mix must lie in [0, 1], got -0.1"),
-        ({"delta": 1.0}, "delta must lie in (0, 1), got 1.0"),
-        ({"interval": KL(0.5)}, "interval.alpha must be more than 1, got 0.5"),
-        ({"interval": KL(union="none")}, "interval.union must be one of 'points', 'pairs', got 'none'"),
-        ({"leap": 0}, "leap must be an integer of at least 1, got 0"),
-    ],
-    ids=str,
-)
-def test_bad_arguments(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        ds_ts(Dimensions(N, M, K), **{"delta": 0.1} | arguments)

@@ -3,7 +3,6 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-import pytest
 from drivers.kcenter_ns import KEY, distances
 
 from jaxbandits.base import Status
@@ -39,10 +38,3 @@ def test_a_round_is_uniform_over_the_arms_of_the_stage():
     assert not pulls[~arms].any()
     # Twelve arms with 583.3 expected each: five standard deviations are 116.
     assert abs(pulls[arms] - 7000 / 12).max() < 116
-
-
-def test_bad_input():
-    with pytest.raises(ValueError, match=r"test_every must be an integer of at least 1, got 0"):
-        ns_random(Distances(N, K), delta=DELTA, noise_scale=0.1, test_every=0)
-    with pytest.raises(ValueError, match=r"noise_scale must be given for Gaussian noise, got None"):
-        ns_random(Distances(N, K), delta=DELTA)

@@ -54,11 +54,3 @@ def test_rates_in_float32_under_jit(form):
     values = jax.jit(lambda delta: rate(form, delta=delta, dtype="float32"))(jnp.float32(1e-12))
     assert values.dtype == "float32"
     np.testing.assert_allclose(values, rate(form, delta=1e-12), rtol=1e-5)
-
-
-def test_bad_input():
-    with pytest.raises(ValueError, match=r"rate must be one of .*, got 'sqrt'"):
-        exploration_rate("sqrt", 10, 4, delta=0.1)
-    for delta in (0, 1.0):
-        with pytest.raises(ValueError, match=r"delta must lie in \(0, 1\)"):
-            exploration_rate("log", 10, 4, delta=delta)

@@ -138,20 +138,3 @@ def test_lanes_do_not_depend_on_their_neighbours_rounds():
         np.testing.assert_allclose(lanes.state.posterior.mean[lane], alike.state.posterior.mean[0], atol=1e-9)
         uplink, downlink = (int(lanes.curves[name][lane, 1]) for name in ("uplink", "downlink"))
         assert uplink / 4 + downlink == 3 * 5 * int(lanes.state.synced[lane])
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"threshold": 0.0}, "threshold must be positive, got 0.0"),
-        ({"threshold": np.nan}, "threshold must be positive, got nan"),
-        ({"beta": np.inf}, "beta must be finite, got inf"),
-        ({"noise_variance": -0.1}, "noise_variance must be positive, got -0.1"),
-        ({"n_agents": 2.0}, "n_agents must be an integer of at least 1, got 2.0"),
-        ({"gram": np.eye(3)}, r"gram must be an array of real numbers of shape \(40, 40\), got"),
-    ],
-)
-def test_bad_input(changes, message):
-    candidates, *_ = instance(0, 40, horizon=HORIZON)
-    with pytest.raises(ValueError, match=message):
-        make(candidates, None, **changes)

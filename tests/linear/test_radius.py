@@ -58,12 +58,8 @@ def test_radius_is_proportional_to_the_noise_scale():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
-        ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
         ({"K": 1}, "K must be an integer of at least 2, got 1"),
-        ({"noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
         ({"union_power": 3}, r"union_power must be an integer in \[1, 2\], got 3"),
-        ({"radius": "normal"}, "radius must be one of .*azuma.*subgaussian.*, got 'normal'"),
     ],
 )
 def test_bad_input(change, message):

@@ -1,4 +1,4 @@
-"""Forms of one rule that must agree: weights in `plan` or in `decide`, 32 bit or 64."""
+"""Forms of one rule that must agree: weights in `plan` or in `decide`, 32 bit or 64; and forms that do not exist."""
 
 import functools
 
@@ -9,6 +9,7 @@ import pytest
 
 import jaxbandits
 from jaxbandits import Environment, Status, mab
+from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(2)
 
@@ -79,3 +80,34 @@ def test_stopping_times_are_nearly_those_of_64_bit(factory, law):
         assert abs(shift.mean()) < 4 * shift.std() / seeds**0.5
     else:
         assert differ.mean() < 0.02
+
+
+NORMAL, ONES = mab.Gaussian(4), mab.Bernoulli(4)
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mab.ucb1(mab.Gaussian(1)), r"problem\.arms must be .* at least 2"),
+        (lambda: mab.bernoulli([0.5]), "means must have at least 2 entries"),
+        (lambda: mab.bernoulli((0.5, 1.1)), "means must"),
+        (lambda: mab.tas(ONES, delta=0.1, epsilon=0.1), "epsilon must be 0 for optimal weights of Bernoulli arms"),
+        (lambda: mab.lucb(ONES, delta=0.1, epsilon=1.0), "epsilon must .* 1"),
+        (lambda: mab.characteristic_time(ONES, np.array([0.5, 0.4, 0.3, -0.1])), "means must"),
+        (lambda: mab.successive_rejects(NORMAL, horizon=4), r"horizon must be an integer in \[5,"),
+        (lambda: mab.sequential_halving(NORMAL, horizon=7), r"horizon must be an integer in \[8,"),
+        (lambda: mab.continuous_rejects(NORMAL, horizon=3), r"horizon must be an integer in \[4,"),
+        (lambda: mab.ucb_e(NORMAL, horizon=3, hardness=1.0), r"horizon must be an integer in \[4,"),
+        (
+            lambda: mab.environment(mab.bernoulli((0.6, 0.5)), leap=9, stream=KEY),
+            "stream must be None for leaps of Bern",
+        ),
+        (
+            lambda: mab.lucb(NORMAL, delta=0.1, threshold=thresholds.kk_pair(arms=4)),
+            "threshold must accept this rule's evidence",
+        ),
+    ],
+)
+def test_form_that_does_not_exist_is_refused(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()

@@ -183,3 +183,9 @@ def test_hardness_by_hand():
     same = mab.gaussian([0.5, 0.4], noise_scale=0.5)
     np.testing.assert_allclose(mab.successive_rejects_bound(same, horizon=202), np.exp(-1), rtol=1e-12)
     np.testing.assert_allclose(mab.lai_robbins(mab.gaussian([1.0, 0.5, 1.0], noise_scale=2.0)), 2 * 4 / 0.5)
+
+
+def test_characteristic_time_of_a_tie_is_infinite():
+    time = mab.characteristic_time(mab.Bernoulli(4), np.array([0.5, 0.5, 0.4, 0.3]))
+    assert np.isinf(time.value)
+    np.testing.assert_array_equal(time.allocation, np.full(4, 0.25))
