@@ -9,7 +9,8 @@ from jaxbandits.base import Algorithm, Environment
 class Case(NamedTuple):
     """Maker of an algorithm and its environment, and the hyperparameters that must change something."""
 
-    make: Callable[..., tuple[Algorithm, Environment]]  # (dtype, **hyperparameters)
+    # (dtype, shown=None, **hyperparameters); `shown` changes what the learner may know, the factory's first argument
+    make: Callable[..., tuple[Algorithm, Environment]]
     numbers: dict[str, tuple[Any, Any]]  # hyperparameters that may be tracers -> (value, value that changes the run)
     choices: dict[str, Any] = {}  # noqa: RUF012  other hyperparameters, which change the program and so the run
     dtypes: tuple[str, ...] = ("float64", "float32")

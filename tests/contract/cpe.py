@@ -14,8 +14,9 @@ from jaxbandits.numerics import thresholds
 def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms: Callable[..., cpe.Arms]):
     """Returns the maker of an algorithm for the best decision on a few arms, and its environment."""
 
-    def make(dtype, **hyperparameters):
-        algorithm = factory(problem(dtype=dtype), **({"delta": 0.1} | hyperparameters))
+    def make(dtype, shown=None, **hyperparameters):
+        learners = problem(dtype=dtype) if shown is None else shown(problem(dtype=dtype))
+        algorithm = factory(learners, **({"delta": 0.1} | hyperparameters))
         instance = cpe.instance(problem(dtype=dtype), arms(dtype=dtype))
         return algorithm, cpe.environment(instance, leap=hyperparameters.get("leap", 1))
 
@@ -51,9 +52,11 @@ def _plays(factory: Callable[..., Algorithm], **defaults: Any):
     """Returns the maker of an algorithm for the best spanning tree of a triangle of Gaussian arms."""
     problem = cpe.graphic(3, [(0, 1), (1, 2), (0, 2)])
 
-    def make(dtype, **hyperparameters):
+    def make(dtype, shown=None, **hyperparameters):
         instance = cpe.instance(problem, cpe.gaussian([2.0, 1.5, 0.0], dtype=dtype))
-        return factory(problem, **(defaults | hyperparameters)), cpe.environment(instance, cpe.Play)
+        return factory(problem if shown is None else shown(problem), **(defaults | hyperparameters)), cpe.environment(
+            instance, cpe.Play
+        )
 
     return make
 

@@ -14,13 +14,13 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
     """Makes a case with a design of random super-arms of k arms."""
     support = fullbandit.random_support(seed, len(means), k, size=size)
 
-    def make(dtype, **hyperparameters):
+    def make(dtype, shown=None, **hyperparameters):
         design = fullbandit.make_design(support, k, dtype=dtype)
         instance = fullbandit.Instance(jnp.asarray(means, dtype), k)
         settings = {"delta": 0.1, "epsilon": 0.2} | pace | hyperparameters
         paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
         settings["pace"] = fullbandit.Pace(**paced)
-        return factory(design, **settings), fullbandit.environment(instance, design)
+        return factory(design if shown is None else shown(design), **settings), fullbandit.environment(instance, design)
 
     return make
 
@@ -41,7 +41,7 @@ CASES = {
     "spectral": Case(_leaps(fullbandit.spectral), LEAPS, LIMIT),
     "sa-foa": Case(
         _sums(fullbandit.sa_foa, means=[1.0, 0.9, 0.6, 0.5, 0.2, 0.0], k=3, size=12, seed=0, growth=0.01),
-        SUMS | {"threshold": (0.5, 1.0), "growth": (0.01, 0.2)},
+        SUMS | {"threshold": (0.5, 1.0), "growth": (0.01, 0.2), "pull_variance": (3.0, 0.1)},
         LIMIT | {"sampling": None, "reduction": "exact"},
     ),
 }

@@ -23,10 +23,12 @@ def _ratios():
 def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
     """Makes a case of an algorithm with three arms in the plane; the second best trails by 0.2."""
 
-    def make(dtype, **hyperparameters):
+    def make(dtype, shown=None, **hyperparameters):
         arms = constant(ARMS, dtype)  # concrete even in a trace, because a spanner is computed on the host
         instance = linear.Instance(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
-        return factory(arms, **({"delta": 0.1} | hyperparameters)), linear.environment(instance, action)
+        return factory(
+            arms if shown is None else shown(arms), **({"delta": 0.1} | hyperparameters)
+        ), linear.environment(instance, action)
 
     return make
 

@@ -15,10 +15,10 @@ MEANS = (0.2, 0.7, 0.4)
 def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int = 1, **defaults: Any):
     """Makes a case of three arms, the second best trailing by 0.3."""
 
-    def make(dtype, **hyperparameters):
+    def make(dtype, shown=None, **hyperparameters):
         instance = mab.bernoulli(MEANS, dtype=dtype) if ones else mab.gaussian(MEANS, noise_scale=0.5, dtype=dtype)
         settings = defaults | hyperparameters
-        algorithm = factory(instance.problem, **settings)
+        algorithm = factory(instance.problem if shown is None else shown(instance.problem), **settings)
         return algorithm, mab.environment(instance, slots=slots, leap=settings.get("leap", 1))
 
     return make

@@ -209,18 +209,6 @@ def test_runs_without_noise_depend_on_no_key(rule, seed, first):
     jax.tree.map(np.testing.assert_array_equal, again, end)
 
 
-# The law of "ts" also depends on its prior.
-@pytest.mark.parametrize("rule", wide_except(["ts at mix 0", "tands", "batches", "random"], "tands"))
-@quickly
-@given(seed=seeds, first=firsts, unit=st.floats(0.01, 100))
-def test_querying_depends_on_distances_over_deviations_alone(rule, seed, first, unit):
-    table, noise_scale = plane(seed, first)
-    end = noisy_run(rule, table, noise_scale, seed, first)
-    other = noisy_run(rule, unit * table, unit * noise_scale, seed, first)
-    np.testing.assert_array_equal(other.state.samples.counts, end.state.samples.counts)
-    np.testing.assert_array_equal(other.answer.indices, end.answer.indices)
-
-
 # The draws of the other rules depend on k.
 @pytest.mark.parametrize("rule", wide_except(["ts at mix 0", "tands", "random"], "tands"))
 @quickly

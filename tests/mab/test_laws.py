@@ -6,29 +6,14 @@ import jax
 import numpy as np
 import pytest
 from scipy import stats
-from transcriptions.laid import traced
-from transcriptions.mab import recorded
 
 import jaxbandits
-from jaxbandits import Status, mab, testing
+from jaxbandits import Status, mab
 from jaxbandits.mab._algorithms.t3c import uniform_argmin
 from jaxbandits.mab._algorithms.tas import projected
 from jaxbandits.mab._algorithms.ttts import log_probabilities_of_best
 
 KEY = jax.random.key(0)
-
-
-@pytest.mark.parametrize(
-    "factory", [mab.eb_tci, mab.ttucb, mab.tas, mab.t3c, mab.lucb, mab.successive_elimination], ids=lambda f: f.__name__
-)
-def test_origin_and_unit_of_rewards_change_no_action(factory):
-    rng = np.random.default_rng(0)
-    tape = np.array([0.5, 0.25, 1.0])[:, None] + np.round(rng.normal(size=(3, 300)) * 2**10) / 2**10
-    one, other = (
-        traced(recorded(factory, problem=mab.Gaussian(3, scale), delta=0.1), 200, scale * (tape + origin))
-        for scale, origin in ((1.0, 0.0), (4.0, 8.0))
-    )
-    assert testing.first_difference(one._replace(observations=()), other._replace(observations=())) is None
 
 
 def test_probabilities_of_the_best_arm_equal_shares_of_a_million_draws():
