@@ -32,7 +32,7 @@ OPTIONS = (
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
 )
 WORD, NUMBER = "no such word", 1.5
-# Arguments that may be 0, by name; and those of some functions alone.
+# Arguments that may be 0, by name; and such arguments of some functions alone.
 ZERO = {
     *("absolute_tolerance", "action", "answer", "base", "beta", "epsilon", "first_center", "forced_offset", "gamma"),
     *("glr_ridge", "growth", "jitter", "lil_beta", "lil_epsilon", "log_det", "log_sets", "logdet", "min_gap", "mix"),

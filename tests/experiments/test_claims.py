@@ -20,7 +20,6 @@ def test_answers_are_right_fails_above_the_allowed_errors():
     assert claims.answers_are_right(35, 2000, 0.01).holds
     assert not claims.answers_are_right(36, 2000, 0.01).holds
     assert not claims.answers_are_right(0, 0, 0.01).holds
-    assert claims.answers_are_right(0, 9, 0.1, "DS-UCB").statement.startswith("DS-UCB: a share of at most delta = 0.1")
 
 
 def test_in_range_below_and_never_falls():
@@ -42,8 +41,8 @@ def test_rises_and_grows():
     assert claims.rises(lines(1, 2, 1.5, 3))
     assert not claims.rises(lines(1, 2, 1.4, 3))
     assert not claims.rises(lines(1, 1, 1))
-    assert claims.grows("x", lines(1, 3)).measured == "1, 3"
-    assert claims.grows("x", lines(3, 1), down=True) == ("x", "3, 1", True)
+    assert claims.grows("x", lines(1, 3)).holds
+    assert claims.grows("x", lines(3, 1), down=True).holds
     assert not claims.grows("x", lines(3, 1)).holds
 
 

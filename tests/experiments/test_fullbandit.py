@@ -47,7 +47,6 @@ def test_table1_agrees_with_the_paper():
     # C(36, 10) and C(45, 10) are below the paper's 10^10. Workers 10 and 11 of pokemon differ by 1 question of 20.
     assert [claim.holds for claim in result.claims] == [False, True]
     assert "it 2.54e+08, medicine 3.19e+09" in result.claims[0].measured
-    assert result.claims[1].measured == "0 in it, medicine, chinese, english, science, at most 0.05"
 
 
 def test_table1_reads_published_answers(published):

@@ -54,10 +54,9 @@ def test_an_interrupted_report_keeps_finished_experiments(tmp_path):
     process = report(tmp_path, [*SEEDS, "--only", SHORT, LONGER])
     workers = until(process, simulates(tmp_path), ended.exists)
     process.send_signal(signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    process.communicate(timeout=60)
     assert psutil.wait_procs(workers, timeout=60)[1] == []  # none is alive
     assert process.returncode == 130
-    assert "runs the experiments that have not ended" in output
     assert ended.exists()
     assert not (tmp_path / f"{LONGER}.json").exists()
 

@@ -391,28 +391,6 @@ def test_designs_may_be_stacked_and_every_number_traced():
     assert states.pulls[-1] == together["pulls"][0]
 
 
-def test_order_origin_and_unit_of_the_arms_do_not_matter():
-    order = np.array([3, 0, 5, 1, 4, 2])
-    tape = rewards(THETA, UNIFORM.support, 2000, 6, scale=0.3)
-    base = end(UNIFORM, tape)
-    assert base["stop"]
-    assert base["hazard"] > 0
-
-    permuted = UNIFORM._replace(
-        support=UNIFORM.support[:, order],
-        gram=UNIFORM.gram[np.ix_(order, order)],
-        inverse=UNIFORM.inverse[np.ix_(order, order)],
-    )
-    moved = end(permuted, tape)
-    assert moved["pulls"] == base["pulls"]
-    assert jnp.array_equal(moved["answer"], base["answer"][order])
-    assert not jnp.array_equal(moved["answer"], base["answer"])
-
-    assert end(UNIFORM, tape + 10.0 * K)["pulls"] == base["pulls"]
-    scaled = end(UNIFORM, tape * 2, epsilon=0.6, scale=0.8 / 3, variance=4 * K)
-    assert (scaled["pulls"], scaled["hazard"]) == (base["pulls"], base["hazard"])
-
-
 def test_float32_keeps_its_dtype():
     design = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, UNIFORM)
     answers = environment(Instance(THETA.astype(jnp.float32), K, 0.3), design)

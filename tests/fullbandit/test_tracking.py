@@ -174,45 +174,6 @@ def test_leaps_end_on_whole_cycles_of_uniform_designs_only():
             assert next_counts(design, state, jnp.asarray(leap), whole_cycles=True).sum() == size
 
 
-# Laws
-
-
-@every_rule_and_matrix
-def test_permuting_the_arms_permutes_the_answer(factory, matrix):
-    order = jnp.array([3, 0, 4, 1, 2])
-    permuted = UNIFORM._replace(
-        support=UNIFORM.support[:, order],
-        gram=UNIFORM.gram[order][:, order],
-        inverse=UNIFORM.inverse[order][:, order],
-    )
-    tape = rewards(THETA, UNIFORM.support, 500, 2, scale=0.3)
-    pace = Pace(design_matrix=matrix)
-    (state, answer), (other, permuted_answer) = (
-        ended(factory)(design, tape, pace, SETTINGS) for design in (UNIFORM, permuted)
-    )
-    assert other.pulls == state.pulls > 50
-    np.testing.assert_array_equal(permuted_answer, answer[order])
-
-
-@every_rule
-def test_a_constant_added_to_all_means_changes_nothing(factory):
-    tape = rewards(THETA, UNEQUAL.support, 500, 3, scale=0.3)
-    (state, answer), (other, other_answer) = (
-        ended(factory)(UNEQUAL, moved, DEFAULT, SETTINGS) for moved in (tape, tape + 2.0 * K)
-    )
-    assert other.pulls == state.pulls > 50
-    np.testing.assert_array_equal(answer, other_answer)
-
-
-@every_rule
-def test_the_unit_of_reward_does_not_matter(factory):
-    tape = rewards(THETA, UNEQUAL.support, 500, 4, scale=0.3)
-    state, _ = ended(factory)(UNEQUAL, tape, Pace(pull_variance=1.0), SETTINGS)
-    settings = SETTINGS | {"epsilon": 1.2, "noise_scale": 1.6 / 3}
-    scaled, _ = ended(factory)(UNEQUAL, 4 * tape, Pace(pull_variance=16.0), settings)
-    assert scaled.pulls == state.pulls > 50
-
-
 # Tracers
 
 

@@ -201,15 +201,6 @@ def test_a_permutation_of_the_candidates_permutes_the_queries():
         assert one.state.traffic == other.state.traffic
 
 
-def test_scaled_kernel_noise_and_rewards_give_the_same_queries():
-    # Kernel, noise variance and rewards in another unit: the same queries.
-    other_unit = {"scale": 9.0, "noise_variance": 9 * NOISE_VARIANCE, "jitter": 9e-10}
-    for one, other in zip(replay(TAPE), replay(Tape(TAPE.coins, 3 * TAPE.rewards), **other_unit), strict=True):
-        np.testing.assert_array_equal(one.action, other.action)
-        np.testing.assert_allclose(9 * one.state.variance, other.state.variance, atol=1e-6)
-        assert one.due == other.due
-
-
 def test_variance_falls_with_an_agents_own_data():
     fallen = 0
     for one, other in itertools.pairwise(replay(TAPE)):

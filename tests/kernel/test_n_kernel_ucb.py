@@ -65,13 +65,6 @@ def test_permuted_candidates_permute_the_queries():
     assert [moved_to[s.action].tolist() for s in plain] == [s.action.tolist() for s in moved]
 
 
-def test_scaled_kernel_and_rewards_give_the_same_queries():
-    candidates, _, rewards, coins = instance(5, 60)
-    plain = follow(candidates, rewards, coins)
-    scaled = follow(candidates, 3 * rewards, coins, scale=9.0, noise_variance=9 * NOISE_VARIANCE)
-    assert [s.action.tolist() for s in plain] == [s.action.tolist() for s in scaled]
-
-
 def test_variance_never_rises_and_is_bounded_by_the_information():
     candidates, _, rewards, coins = instance(6, 60)
     algorithm = make(candidates, coins)

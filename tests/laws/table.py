@@ -12,12 +12,12 @@ from jaxbandits import fullbandit, kernel
 class Law(NamedTuple):
     """A change of an instance after which the changed learner makes the changed run."""
 
-    shown: Callable[[Any], Any] | None = None  # what the changed learner is shown; if None, the same
+    shown: Callable[[Any], Any] | None = None  # view of the changed learner; if None, the same
     factors: dict[str, float] = {}  # noqa: RUF012  hyperparameter -> its factor
     action: Callable[[Any], Any] = lambda action: action  # the changed learner's action, as one of the first instance
     observation: Callable[[Any, Any], Any] = lambda action, observation: (
         observation
-    )  # what the changed learner observes
+    )  # observation of the changed learner
     answer: Callable[[Any], Any] = lambda answer: answer  # the first learner's answer, as the changed one
     counts: Callable[[Any], Any] = lambda counts: counts  # the first learner's `counts`, as the changed one's
     settings: dict[str, Any] = {}  # noqa: RUF012  hyperparameters of both learners
@@ -127,6 +127,7 @@ FULLBANDIT = {
     "shifted": Law(observation=lambda action, sums: sums + 3 * shift(action.counts, sums)),
     "rewards": in_units(pull_variance=2),
 }
+FULLBANDIT["permuted-limit"] = FULLBANDIT["permuted"]._replace(settings={"design_matrix": "limit"})
 
 # cpe: plays of Gaussian arms
 
@@ -143,8 +144,8 @@ def laws_of(family: dict[str, Law], laws: str, cases: str) -> list[tuple[str, st
 ROWS = [
     *laws_of(LINEAR, "rotated features rewards", "lingape lingape-ratio lingape-leap lingape-threshold xy-static"),
     *laws_of(LINEAR, "rotated features rewards", "xy-adaptive linear-uniform fixed-weights fws lingame lingame-c"),
-    *laws_of(LINEAR, "rotated features rewards", "lazy-tas lin-ucb g-bai od-linbai p1-rage"),
-    *laws_of(LINEAR, "rotated features", "xy-static-exact"),
+    *laws_of(LINEAR, "rotated features rewards", "lazy-tas lin-ucb g-bai od-linbai"),
+    *laws_of(LINEAR, "rotated features", "xy-static-exact p1-rage"),
     *laws_of(LINEAR, "features rewards", "l-t3c l-t3c-coin lin-ttts lin-ts peps peace"),
     *laws_of(LINEAR, "features", "rage"),
     *laws_of(LINEAR, "permuted", "lingape lingape-leap lingape-threshold xy-adaptive rage fws lingame lazy-tas l-t3c"),
@@ -159,10 +160,11 @@ ROWS = [
     *laws_of(KCENTER, "rewards", "ns-random ns-tands track-and-stop"),
     *laws_of(KCENTER, "no-draws", "ns-ts"),
     *laws_of(FULLBANDIT, "permuted shifted rewards", "saqm icb exhaustive spectral sa-foa"),
+    *laws_of(FULLBANDIT, "permuted-limit", "saqm icb exhaustive spectral"),
     *laws_of(CPE, "rewards", "pfws combgame semi-clucb round-robin cucb cts"),
 ]
 LAWS = {f"{case}, {law}": (case, changes) for case, law, changes in ROWS}
-# Those that are always tested; the others belong to the wide tests.
+# Laws that are always tested; the others belong to the wide tests.
 ALWAYS = {
     *("lingape, rotated", "lingape, permuted", "lingape, rewards", "lingape, features", "lingape, embedded"),
     *("xy-static, rotated", "xy-static, rewards", "fws, rewards", "lin-ucb, permuted", "eb-tc, shifted"),

@@ -1,4 +1,4 @@
-"""Laws of LinGapE's state, of designs, tables and hardness, on any instance. Those of whole runs are in tests/laws."""
+"""Laws of LinGapE's state, of designs, tables and hardness, on any instance. Laws of whole runs are in tests/laws."""
 
 import functools
 from typing import NamedTuple

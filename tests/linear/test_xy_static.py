@@ -102,19 +102,6 @@ def test_permuting_the_arms_permutes_the_run():
     np.testing.assert_array_equal(other.counts, np.asarray(one.counts)[order])
 
 
-def test_rotation_and_the_unit_of_rewards_change_nothing():
-    instance = sphere(3, 6, 3, 0.4)
-    rotation = np.linalg.qr(np.random.default_rng(0).normal(size=(3, 3)))[0]
-    allocation, tape = xy_allocation(instance.arms).allocation, rewards(instance, 4000)
-    one, rounds = run_of(instance.arms, allocation, 0.5, tape)
-    assert 20 < rounds < 5000
-    for other, _ in (
-        run_of(np.asarray(instance.arms) @ rotation, allocation, 0.5, tape),
-        run_of(instance.arms, allocation, 1.5, 3 * tape),
-    ):
-        np.testing.assert_array_equal(other.counts, one.counts)
-
-
 # The exact version
 
 
