@@ -11,10 +11,10 @@ import pytest
 
 from jaxbandits import cpe
 from jaxbandits.cpe import Enumerated, OpinionSampling, Table, decision, find_bi_monotone_violation, oracle, solve
-from jaxbandits.cpe._problem.entries import entry_values
-from jaxbandits.cpe._problem.opinions import entries_above
+from jaxbandits.cpe._problem.kinds.enumerated import row_values
+from jaxbandits.cpe._problem.kinds.opinions import entries_above
+from jaxbandits.cpe._problem.kinds.table import entry_values
 from jaxbandits.cpe._problem.problems import arm_count, float_dtype
-from jaxbandits.cpe._problem.rows import row_values
 
 KEY = jax.random.key(0)
 PATHS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]

@@ -1,20 +1,28 @@
 """CLUCB: pull the arm with fewest pulls on which the best decision and its rival differ (Chen et al., 2014)."""
 
 import math
+from collections.abc import Callable
 from typing import Literal, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, require
-from jaxbandits.cpe._problem.entries import entry_values
+from jaxbandits.checks import require
 from jaxbandits.cpe._problem.environment import Pulls, made_for, pulled_before
-from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Problem, Table, arm_count, check_problem, float_dtype
-from jaxbandits.cpe._problem.solve import best_levels
+from jaxbandits.cpe._problem.kinds.enumerated import Enumerated
+from jaxbandits.cpe._problem.kinds.graphic import Graphic
+from jaxbandits.cpe._problem.kinds.table import Table
+from jaxbandits.cpe._problem.problems import (
+    Problem,
+    arm_count,
+    best_levels,
+    check_problem,
+    float_dtype,
+    kind_of,
+    needed,
+)
 from jaxbandits.cpe._shared.estimate import Observations, Statistics, add, empty, estimate, squared_radius
-from jaxbandits.numerics.linalg import dot
 
 Radius = Literal["coci", "chen"]
 
@@ -64,7 +72,7 @@ def clucb(
 
     Source: Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, Algorithm 1.
     """
-    _check_problem(problem)
+    lead = _checked_lead(problem)
     checks.probability("delta", delta)
     checks.one_of("radius", radius, Radius)
     if noise_scale is not None:
@@ -95,7 +103,7 @@ def clucb(
         against = jnp.where(best > 0, estimates - radii, estimates + radii)
         rival = best_levels(problem, against)
         disputed = best != rival
-        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, one=rival, other=best) <= 0))
+        stop = is_ready & (~jnp.any(disputed) | (lead(problem, against, rival, best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
         return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
 
@@ -114,29 +122,11 @@ def clucb(
     )
 
 
-def _lead(problem: Problem, theta: Array, *, one: Array, other: Array) -> Array:
-    """Computes r(theta, one) - r(theta, other), summed over the arms on which they differ."""
-    if isinstance(problem, Table):
-        # An arm without an entry in the table is in neither decision.
-        values = jnp.where(jnp.isfinite(problem.cost[:, 0]), entry_values(problem, theta)[:, 0], 0)
-    else:
-        values = theta
-    gained = dot(values, (one - other).astype(theta.dtype))
-    if isinstance(problem, Enumerated):
-        gained -= _offset(problem, one) - _offset(problem, other)
-    return gained
-
-
-def _offset(problem: Enumerated, levels: Array) -> Array:
-    return jnp.sum(jnp.where(jnp.all(problem.rows == levels[None], axis=1), problem.offset, 0))
-
-
-def _check_problem(problem: Problem) -> None:
+def _checked_lead(problem: Problem) -> Callable[..., Array]:
+    """Returns the function of the lead of one decision over another; raises `ValueError` for an unfit problem."""
     expected = "be Enumerated, Graphic, or a Table with one entry a row of which exactly `quota` are taken"
-    require(isinstance(problem, (Table, Enumerated, Graphic)), "problem", expected, type(problem).__name__)
     check_problem(problem)
-    if isinstance(problem, Table):
-        require(jnp.shape(problem.coef)[1] == 1, "problem", expected, f"rows of {jnp.shape(problem.coef)[1]} entries")
-        if is_concrete(problem.floor, problem.ceiling):
-            is_exact = np.isneginf(np.asarray(problem.floor)) and np.isposinf(np.asarray(problem.ceiling))
-            require(is_exact, "problem", expected, f"floor {problem.floor} and ceiling {problem.ceiling}")
+    linear = needed(kind_of(problem).linear, problem, expected)
+    misfit = linear.misfit(problem)
+    require(not misfit, "problem", expected, misfit)
+    return linear.lead
