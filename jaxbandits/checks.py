@@ -26,7 +26,8 @@ from jax.experimental import checkify
 
 from jaxbandits.base import Array
 
-GENERATOR = "threefry2x32"  # random number generator whose draws depend on the key of their own lane alone
+# Random number generator whose draws depend on the key of their own lane alone.
+GENERATOR = "threefry2x32"
 SHOWN = 8  # largest number of array entries that a message spells out
 _TRACED = contextvars.ContextVar("traced", default=True)  # True if checks of traced values leave a debug_check
 
@@ -98,7 +99,8 @@ def warn(text: str, *, stacklevel: int) -> None:
     """
     try:
         warnings.warn(text, stacklevel=stacklevel + 1)
-    except ValueError:  # raised by a closed file; a UserWarning that a filter raises is no ValueError
+    # A closed file raises it; a UserWarning that a filter turns into an error is no ValueError.
+    except ValueError:
         if not getattr(sys.stderr, "closed", False):
             raise
 
@@ -224,7 +226,8 @@ def path(name: str, value: Any) -> Path:
         raise ValueError(f"{name} must be a path that is not empty, got ''")
     if "\0" in text:
         raise ValueError(f"{name} must be a path without NUL characters, got {text!r}")
-    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):  # as a path, it would be a folder named `s3:`
+    # As a path, it would be a folder named `s3:`.
+    if re.match(r"[A-Za-z][A-Za-z0-9+.-]+://", text):
         raise ValueError(f"{name} must be a path of a mounted file system, got {text!r}")
     try:
         os.fsencode(text)

@@ -29,7 +29,7 @@ def test_python_blocks_run(capsys, tmp_path, monkeypatch):
 
 
 def test_readme_is_short():
-    assert len(README.read_text().splitlines()) <= 200
+    assert len(README.read_text().splitlines()) <= 180
 
 
 @pytest.mark.slow

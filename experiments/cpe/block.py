@@ -1,8 +1,8 @@
-"""Pulls in blocks: COCI and uniform sampling make the same pulls whatever the block, in fewer rounds.
+"""Pulls in blocks: COCI and uniform sampling make the same pulls with every block size, in fewer rounds.
 
 The eight instances of `cpe_eight`, delta = 0.1, blocks of 1, 8, 32 and 128 slots on the same samples. A round makes
-several pulls only if it can be certain of all of them, before it has seen any. Times exclude compilation
-and are for one batch of lanes, so that lanes whose run has ended idle.
+several pulls only if the rule would make all of them whatever their samples are. Times exclude compilation and are for
+one batch of lanes, where lanes whose run has ended idle.
 """
 
 import itertools
@@ -33,11 +33,11 @@ def run(options: Settings) -> Report:
         for name, rule, block in itertools.product(names, RULES, blocks)
     }
     lines = {key: line_of("{}: {}, block {}".format(*key), sweep) for key, sweep in sweeps.items()}
-    speed = {key: x.columns["pulls"].sum() / x.columns["rounds"].sum() for key, x in sweeps.items()}  # pulls a round
+    speed = {key: x.columns["pulls"].sum() / x.columns["rounds"].sum() for key, x in sweeps.items()}  # pulls per round
     claims = [same_runs(sweeps)]
     if 128 in blocks:
         gains = {name: speed[name, "COCI", 128] / speed[name, "COCI", 32] for name in names}
-        what = "COCI: pulls a round with block 128 over those with block 32"
+        what = "COCI: pulls per round with block 128 over those with block 32"
         claims.append(in_range(what, gains, 0, GAIN, digits=2))
 
     def draw(figure) -> None:
@@ -50,7 +50,7 @@ def run(options: Settings) -> Report:
             axes.set(xscale="log", yscale="log", xlabel="block, slots of a round", title=rule)
             ticks(axes, blocks)
         ticks(panels[0], (1, 2, 5, 10, 20, 50, 100), axis="y")
-        panels[0].set_ylabel("pulls a round")
+        panels[0].set_ylabel("pulls per round")
         figure.suptitle("The same runs in fewer rounds")
         legend_below(figure, ncols=5)
 
@@ -61,8 +61,8 @@ def run(options: Settings) -> Report:
         joined(sweeps),
         draw,
         notes=(
-            "The columns of a block are pulls a round; in brackets millions of pulls a second. A round "
-            "with a block tests up to two boxes more, one within and one around the boxes of all its pulls.",
+            "The columns of a block are pulls per round; in brackets millions of pulls per second. A round with a "
+            "block tests up to two more boxes, one inside and one around the boxes of all its pulls.",
         ),
         grid=[
             {"": f"{name}: {rule}", "T": number(round(lines[name, rule, 1].ours))}
@@ -81,6 +81,6 @@ def same_runs(sweeps: dict[tuple[str, str, int], jaxbandits.Results]) -> Claim:
     columns = ("pulls", "counts", "answer")
     twins = [(sweep, sweeps[name, rule, 1]) for (name, rule, block), sweep in sweeps.items() if block > 1]
     return all_of(
-        "with every block all runs have the T, the counts of every arm and the answer of those with single pulls",
+        "with every block, all runs have the same T, counts and answer as with single pulls",
         np.concatenate([common.twins_agree(*pair, columns) for pair in twins]),
     )

@@ -39,7 +39,7 @@ def best_arm_instance(theta: Sequence[float]) -> Instance:
 
 
 def without_noise(instance: Instance) -> Instance:
-    """Replaces every sample by theta, so that means are exact from the first sample on."""
+    """Replaces every sample by theta, so means are exact from the first sample on."""
     values = jnp.broadcast_to(instance.theta[:, None], instance.arms.low.shape)
     return instance._replace(arms=instance.arms._replace(low=values, high=values))
 
@@ -55,10 +55,8 @@ def compared(
     extra: Callable[[Any, str], dict[str, Any]] = lambda case, rule: {},
     **shared: Any,
 ) -> dict[tuple[Any, str], Results]:
-    """Runs every rule on every case that it accepts; returns sweeps by (case, rule).
-
-    `extra` (case, rule) -> settings beside the `shared` ones. `heading` has a placeholder for the name of the case,
-    `label` for the rule.
+    """Runs every rule on every case that it accepts; returns sweeps by (case, rule). `extra` (case, rule) gives
+    settings in addition to `shared`. `heading` has a placeholder for the name of the case, `label` for the rule.
     """
     return {
         (name, rule): runs(heading.format(name), case, rule, label=label.format(rule), **shared, **extra(name, rule))
@@ -69,17 +67,17 @@ def compared(
 
 
 def runs(
-    heading: str,  # names the samples; with the label it is unique to these runs
-    instances: Instance | Sequence[Instance],  # one, or several of one problem, whose arms differ
+    heading: str,  # name of the samples; with the label, unique to these runs
+    instances: Instance | Sequence[Instance],  # one instance, or several of one problem with different arms
     rule: str,
     *,
     options: Settings,
     replicates: int | Sequence[int],  # runs of each instance and setting: a number, or one per instance
     settings: Mapping[str, Sequence[float]] = {},  # arguments of the rule, of equal lengths
-    label: str | None = None,  # name of these runs under the heading; by default the rule
+    label: str | None = None,  # name of these runs under the heading; if None, the rule
     leap: int = LEAP,  # largest number of pulls per round; 1 for CLUCB
     max_rounds: int = 2**30,
-    adapt: Callable[[Algorithm, Task], Algorithm] | None = None,  # keeps the field `statistics` of the state
+    adapt: Callable[[Algorithm, Task], Algorithm] | None = None,  # True to keep the field `statistics` of the state
     curves: Callable[[Task, Instance], Record] | None = None,  # curves to record
     metrics: Callable[[Task, Outcome], dict[str, Array]] = lambda task, outcome: {},
 ) -> Results:
@@ -89,8 +87,8 @@ def runs(
     leap, nor the dtype changes it. There is a row for each setting, instance and replicate, in this order.
 
     Returns:
-        Results with, a run, whether it stopped with the best decision (`right`), the pulls of every arm (`counts`), its
-        `replicate`, `instance` and settings, and the number of the `setting`. T is `pulls`.
+        Results. A run's columns say if it stopped with the best decision (`right`), the pulls of every arm
+        (`counts`), its `replicate`, `instance` and settings, and the number of the `setting`. T is `pulls`.
     """
     instances = [instances] if isinstance(instances, Instance) else list(instances)
     first = instances[0]
@@ -111,7 +109,7 @@ def runs(
     samples = zlib.crc32(heading.encode())
 
     def build(task: Task, key: Key) -> tuple[Any, ...]:
-        del key  # it is the run's own, and the rules must share their samples
+        del key  # the run's own key; the rules must share their samples
         algorithm = jaxbandits.numbered(RULES[rule](first.problem, **common, **task["settings"]))
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
         environment = cpe.environment(first._replace(arms=task["arms"]), leap=leap, stream=stream)
@@ -139,7 +137,7 @@ def runs(
 
 
 def xi(task: Task, instance: Instance) -> Record:
-    """Watches whether theta stays in the box, before it is cut to [0, 1]."""
+    """Tracks whether theta stays in the box, before the box is cut to [0, 1]."""
 
     def is_out(state: Any) -> Array:
         confidence = cpe.confidence(state, estimator=ESTIMATORS[instance.tau], clip=False, **task["settings"])
@@ -159,14 +157,18 @@ def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
     return {"inside": ~outcome.curves["out"][0] & (outcome.curves["out_before"][0] == 0)}
 
 
-WATCHED: dict[str, Any] = {"curves": xi, "metrics": was_inside, "leap": 1}  # settings of `runs`, after every pull
+WATCHED: dict[str, Any] = {
+    "curves": xi,
+    "metrics": was_inside,
+    "leap": 1,
+}  # settings of `runs` that record after every pull
 
 
 # The laws
 
 
 class Law(NamedTuple):
-    """Theory of COCI, or with another hardness of uniform sampling: numbers or arrays."""
+    """Theory of COCI, or with another hardness of uniform sampling, as numbers or arrays."""
 
     H: Any  # hardness: sum_i 1 / Lambda_i^2; for uniform sampling H_U = m / min_i Lambda_i^2
     root: Any  # pulls: root of T = m + H/2 ln(4 T^3 / (tau delta))

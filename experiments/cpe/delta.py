@@ -66,7 +66,7 @@ def run(options: Settings) -> Report:
         draw,
         notes=(
             f"H = {hardness['COCI']:.2f}, H_U = {hardness['uniform']:.2f}. The slope of the law is (H/2) / (1 - 3 H/(2 "
-            "T)), at the mean T of the deltas. Samples are the same for every delta, so that differences are sharper "
+            "T)), at the mean T of the deltas. Samples are the same for every delta, so differences are more precise "
             "than the standard errors.",
         ),
         grid=[

@@ -1,4 +1,4 @@
-"""The value of adaptivity: uniform sampling pays for every easy arm as if it were the hardest, COCI does not.
+"""The value of adaptivity: uniform sampling pays for every easy arm as if it were the hardest; COCI does not.
 
 The best of m arms, theta = (0.75, 0.55, 0.15, ..., 0.15), m = 4, 8, 16, 32, 64; Bernoulli arms, delta = 0.1. The
 separation of the paper's appendix A.5: H = sum 1/Lambda_i^2 grows by 11 for every easy arm, H_U = m / min Lambda^2 by
@@ -36,7 +36,7 @@ def run(options: Settings) -> Report:
         looks = ({"color": "k", "lw": 1.2}, STYLES[1] | {"mfc": "w"}, STYLES[2] | {"mfc": "w"})
         for (label, ratio), look in zip(slower.items(), looks, strict=True):
             right.plot(sizes, ratio, label=label, **look)
-        right.set(title="Who needs how many times more", ylabel="ratio of mean pulls")
+        right.set(title="Ratios of the rules' pulls", ylabel="ratio of mean pulls")
         for axes in (left, right):
             axes.set(xscale="log", yscale="log", xlabel="arms: 2 close ones, m - 2 easy ones")
             ticks(axes, sizes)

@@ -1,9 +1,9 @@
 """Eight instances of combinatorial pure exploration: COCI, uniform sampling and CLUCB on the same samples.
 
 The best arm, the best two, water planning, sites, opinion sampling, paths, spanning trees and matchings; Bernoulli arms
-(opinion sampling: also a uniform one), delta = 0.1. The paper proves bounds and has no experiments: pulls are held
-against the bounds, and against the law of runs without noise, in which H = sum 1/Lambda_i^2 stands for COCI and
-H_U = m / min Lambda^2 for uniform sampling.
+(opinion sampling: also a uniform one), delta = 0.1. The paper proves bounds and has no experiments. Pulls are compared
+with the bounds and with the law of runs without noise, whose hardness is H = sum 1/Lambda_i^2 for COCI and H_U = m /
+min Lambda^2 for uniform sampling.
 
 Every instance is also run once without noise: each sample is theta (opinion sampling, whose theta are variances: the
 estimates are held at theta).
@@ -110,11 +110,11 @@ def run(options: Settings) -> Report:
         draw,
         notes=(
             "The law is the root of T = m + (H/2) ln(4 T^3 / (tau delta)): without noise arm i leaves the candidates "
-            "when its confidence radius reaches Lambda_i. Runs end a little before it, because arms that have left are "
-            "not pulled again as the radii grow with ln T, or after it, where several constraints of about the same "
-            "Lambda must all be met.",
-            "CLUCB, with COCI's radius, stops before COCI: it asks only about the strongest rival of the best decision."
-            " It is not for levels beyond 0 and 1, nor for variances.",
+            "when its confidence radius reaches Lambda_i. Some runs end a little earlier, because arms that have left "
+            "are not pulled again as the radii grow with ln T. Others end later, where several constraints of about "
+            "the same Lambda must all be met.",
+            "CLUCB, with COCI's radius, stops before COCI, because it tests only the strongest rival of the best "
+            "decision. It does not apply to levels beyond 0 and 1, nor to variances.",
         ),
         grid=[
             {"instance": name, "H": f"{H:.2f}", "H_U/H": f"{H_U / H:.2f}"}
@@ -126,7 +126,7 @@ def run(options: Settings) -> Report:
 
 
 def held(algorithm: Algorithm, task: Task) -> Algorithm:
-    """Holds the estimates of variances at theta, whatever the samples are, in the runs of instance 1."""
+    """Fixes the estimates of variances at theta, whatever the samples are, in the runs of instance 1."""
 
     def observe(state: Any, action: PyTree, observation: PyTree) -> Any:
         state = algorithm.observe(state, action, observation)

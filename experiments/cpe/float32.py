@@ -16,9 +16,9 @@ from experiments.settings import Settings
 from jaxbandits import Results, cpe
 
 DTYPES = {"float32": jnp.float32, "float64": jnp.float64}
-SAME = 0.99  # share of the runs that must not differ
+SAME = 0.99  # smallest share of runs that must not differ
 
-Twins = dict[tuple[str, str], dict[str, Results]]  # (instance, rule) -> in each dtype
+Twins = dict[tuple[str, str], dict[str, Results]]  # (instance, rule) -> sweeps in each dtype
 
 
 def run(options: Settings) -> Report:
@@ -33,7 +33,7 @@ def run(options: Settings) -> Report:
     answers = [twins_agree(*both.values(), ["answer"]) for both in twins.values()]
 
     def draw(figure) -> None:
-        """Draws a point per run; twins are equal on the diagonal."""
+        """Draws a point per run; on the diagonal both dtypes have equal T."""
         panels = split(figure, (8.6, 3.6), 1, len(RULES), sharex=True, sharey=True)
         for axes, rule, color in zip(panels, RULES, COLORS, strict=False):
             ours, theirs = np.concatenate([pulls(both) for (_, other), both in twins.items() if other == rule], axis=1)
@@ -58,9 +58,9 @@ def run(options: Settings) -> Report:
         joined(sweeps),
         draw,
         notes=(
-            "Sums of 0/1 samples are integers and all others compensated, so that only the radii and the last digit of "
-            "the estimates differ. Every run of uniform sampling has the same pulls up to its end. CLUCB's decisions "
-            "depend on how ties of the estimates break, and estimates of Bernoulli arms tie often.",
+            "Sums of 0/1 samples are integers and all others compensated, so only the radii and the last digit of the "
+            "estimates differ. Every run of uniform sampling has the same pulls up to its end. CLUCB's decisions "
+            "depend on the breaking of ties, and estimates of Bernoulli arms tie often.",
         ),
         grid=[
             {"": ": ".join(pair)}

@@ -1,4 +1,4 @@
-"""Pulls against the gap: COCI, uniform sampling and CLUCB on a best arm that is ever harder to tell.
+"""Pulls against the gap: COCI, uniform sampling and CLUCB on a best arm that is ever harder to identify.
 
 theta = 0.48 + g (0.4, 0.12, 0.05, -0.15, -0.4) for g = 1, 0.7, 0.5, 0.35, 0.25; five Bernoulli arms, delta = 0.1. The
 hardness H = sum 1/Lambda_i^2 grows as 1/g^2, and the pulls as H ln(H / delta): the order of the paper's Theorem 1.

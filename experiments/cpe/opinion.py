@@ -1,11 +1,11 @@
 """Opinion sampling on a real poll: how many interviewers for each group of voters, learned from pilot interviews.
 
 The American National Election Study of 1996, as statsmodels ships it (`anes96`, public domain): 944 people who expected
-to vote for Clinton or Dole, in five groups by party identification. Those who expected to vote for Dole are
-counted below, so nothing need be installed or loaded. It is a survey, its groups are those a pollster would take, and
-their variances differ 16 times; the data that scikit-learn ships hold no opinions.
+to vote for Clinton or Dole, in five groups by party identification. The counts of expected votes for Dole are below, so
+nothing needs to be installed or loaded. It is a survey, a pollster would take its groups, and their variances differ 16
+times. The data that scikit-learn ships hold no opinions.
 
-A panel has k interviewers, each of whom works in one group and asks 100 of its members. The best allocation of the
+A panel has k interviewers. Each works in one group and interviews 100 of its members. The best allocation of the
 interviewers minimises the variance of the estimated share of Dole's voters, sum n_i^2 theta_i / y_i, n_i the
 sizes of the groups (as in the poll) and theta_i the variances of their answers. Pilot interviews replay the answers of
 the real respondents, drawn with replacement: 0 or 1. COCI and uniform sampling estimate variances, delta = 0.1, on the
@@ -27,7 +27,7 @@ from jaxbandits import Record, cpe, record
 from jaxbandits.cpe import Instance, solve
 from jaxbandits.cpe._shared.estimate import estimate
 
-# Respondents by party identification, and the number who expected to vote for Dole. Leaners to a party are among the
+# Respondents by party identification, and the number who expected to vote for Dole. Those who lean to a party count as
 # independents: 108, 37 and 94 people, 7, 11 and 70 for Dole.
 GROUPS = {
     "strong Democrats": (200, 3),
@@ -41,12 +41,12 @@ SHARES = DOLE / SIZES  # share of Dole in each group
 THETA = SHARES * (1 - SHARES)
 BUDGETS = (6, 7, 8, 10)  # interviewers
 INTERVIEWS = 100  # interviews per interviewer
-PILOT = 500  # interviews after which a plan is judged
+PILOT = 500  # number of interviews after which a plan is judged
 NEAR = 0.05  # allowed mean excess of its variance over the smallest
 TIMES = tuple(digit * 10**power for power in range(1, 7) for digit in (1, 2, 5))[
     1:
 ]  # interviews at which plans are recorded
-SURVEYS = 20_000  # done with each allocation
+SURVEYS = 20_000  # number of surveys with each allocation
 RULES = ("COCI", "uniform")
 
 
@@ -104,14 +104,14 @@ def run(options: Settings) -> Report:
         notes=(
             "COCI and uniform: pilot interviews until the best plan is certain. The other columns: standard error of "
             f"the estimated share of Dole's voters in points, with {INTERVIEWS} interviews of each interviewer; with "
-            f"the plan, as it is expected after {PILOT} pilot interviews of COCI, and with other allocations. Neyman's "
-            "has the smallest variance of all, and is no plan for whole interviewers; proportional and equal ones are "
-            "taken with fractions as well.",
+            f"the plan, as expected after {PILOT} pilot interviews of COCI, and with other allocations. Neyman's has "
+            "the smallest variance of all but is no plan for whole interviewers. Proportional and equal allocations "
+            "are also taken with fractions.",
             f"The plan was the best one {' and '.join(then)}, and certainly so after "
-            f"{number(round(lines[most, 'COCI'].ours))}. The radii know of the answers only that they are in [0, 1], "
-            f"and the best plan but one has only {second_best(best[most]):.1%} more variance. A plan to work with is "
-            "there long before.",
-            "As long as every group is a candidate COCI asks all in turn, so that both rules have the same plans.",
+            f"{number(round(lines[most, 'COCI'].ours))}. The radii assume only that answers are in [0, 1], and the "
+            f"second-best plan has only {second_best(best[most]):.1%} more variance. A useful plan is available much "
+            "earlier.",
+            "While every group is a candidate, COCI samples all in turn, so both rules have the same plans.",
             f"Groups, respondents and expected votes for Dole: {', '.join(groups)}.",
         ),
         grid=grid,
@@ -171,14 +171,14 @@ def second_best(best: np.ndarray) -> float:
 
 
 def surveys_vary_as_planned(allocations: dict[str, np.ndarray]) -> Claim:
-    """Does the surveys: fresh answers of real respondents, drawn with replacement."""
+    """Simulates the surveys with fresh answers of real respondents, drawn with replacement."""
     rng = np.random.default_rng(1996)
     ratios = {}
     for name, allocation in allocations.items():
         asked = np.round(INTERVIEWS * allocation).astype(int)
         estimates = rng.binomial(asked, SHARES, (SURVEYS, len(GROUPS))) / asked @ SIZES / SIZES.sum()
         ratios[name] = float(np.var(estimates, ddof=1) / variance(asked / INTERVIEWS))
-    # Estimates are nearly normal, so that the relative standard error of their variance is the root of 2 / runs.
+    # Estimates are nearly normal, so the relative standard error of their variance is the root of 2 / runs.
     room = STANDARD_ERRORS * np.sqrt(2 / SURVEYS)
     what = f"{number(SURVEYS)} surveys with each allocation vary as the formula says, within {STANDARD_ERRORS} standard"
     return between(f"{what} errors (variance over the formula's)", ratios, 1 - room, 1 + room, ".3f")
@@ -214,7 +214,7 @@ def draw(figure: Any, *, allocations: dict[str, np.ndarray], excess: dict, lines
         value = variance(allocations[name]) / variance(allocations["the plan"]) - 1
         when.axhline(value, color="k", lw=1, ls=(0, (4, 2)) if name == "equal" else (0, (1, 1)), label=name)
     when.set(xscale="log", yscale="log", xlabel="pilot interviews", ylim=(floor, 1))
-    when.set(title=f"How good the plan is ({most} interviewers)", ylabel="variance above the least, mean")
+    when.set(title=f"Quality of the plan ({most} interviewers)", ylabel="excess variance, mean")
     ticks(when, [1e-4, 1e-3, 1e-2, 1e-1, 1], ["0.01 %", "0.1 %", "1 %", "10 %", "100 %"], axis="y")
 
     for style, rule in enumerate(RULES):

@@ -6,9 +6,9 @@ exact fractions, where these are few. Sizes n_i are whole numbers in 1..9, varia
 or multiples of 1/32 there ("grid": many gains are equal, and every ninth variance is 0).
 
 Algorithm 2 exists because the continuous optimum x_i = k n_i sqrt(theta_i) / sum_j n_j sqrt(theta_j) is not easily
-rounded. Two rules of thumb are compared with it on 20 groups: round down, to 1 at least, or also give the rest to the
-largest remainders (if too much is given, it is taken where a group has most above its x_i). Times are medians over
-draws, of compiled programs in float64, one problem a call.
+rounded. Two rules of thumb are compared with it on 20 groups. One rounds down, to 1 at least. The other also gives the
+remaining interviews to the largest remainders, and takes an excess from the groups furthest above their x_i. Times are
+medians over draws, of compiled programs in float64, one problem per call.
 """
 
 import math
@@ -30,15 +30,15 @@ from experiments.settings import Settings
 from jaxbandits.base import Array
 from jaxbandits.cpe import greedy_osa, osa_threshold, solve, table
 
-SMALL = ((2, 5), (3, 7), (4, 9), (5, 11))  # (m, k) within reach of brute force
+SMALL = ((2, 5), (3, 7), (4, 9), (5, 11))  # (m, k), small enough for brute force
 LARGE = ((5, 100), (20, 1000), (50, 10_000), (100, 100_000), (500, 1_000_000))
 ENTRIES = 10**6  # largest size of a table
 KINDS = ("continuous", "grid")
 CALLS = 3  # timed calls per draw; the fastest counts, since the first one compiles
-FEW = 10  # draws of a large problem are fewer by this factor
-FASTER = 10  # bisection than Algorithm 2 on the largest problem, at least
-ARMS = 20  # in the comparison of roundings
-RATIOS = (1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)  # k / m there
+FEW = 10  # factor by which a large problem has fewer draws
+FASTER = 10  # smallest speed-up of bisection over Algorithm 2 on the largest problem
+ARMS = 20  # number of groups in the comparison of roundings
+RATIOS = (1.25, 1.5, 2, 3, 5, 10, 20, 50, 100)  # values of k / m in that comparison
 ROUNDINGS = ("rounded down", "largest remainders", "best")
 
 Found = dict[tuple[int, int, str], Columns]  # (m, k, kind) -> `compared`
@@ -69,10 +69,10 @@ def run(options: Settings) -> Report:
         what = f"bisection is at least {FASTER} times faster than Algorithm 2 at m = {m}, k = {number(k)}"
         claims.append(Claim(what, f"{min(slow):.3g} ms against {max(fast):.3g} ms", min(slow) >= FASTER * max(fast)))
     few, many = ({name: excess[ratio][name] for name in ROUNDINGS[:2]} for ratio in (2, RATIOS[-1]))
-    told = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
+    excesses = (f"{x} {few[x].mean():.2%} (at worst {few[x].max():.1%}) and {many[x].mean():.4%}" for x in few)
     less = all(few[x].mean() > 1e-3 and many[x].mean() < few[x].mean() / 10 for x in few)
     what = "rules of thumb lose variance where budgets are small, and less where they are large (k = 2 m, k = 100 m)"
-    claims.append(Claim(what, ", ".join(told), less))
+    claims.append(Claim(what, ", ".join(excesses), less))
 
     def draw(figure) -> None:
         clock, price = split(figure, (10, 4.3), 1, 2)
@@ -88,7 +88,7 @@ def run(options: Settings) -> Report:
             labels = {"best": "best in whole numbers, above the continuous optimum"}
             errorbars(price, RATIOS, mean, se, label=labels.get(name, f"{name}, above the best"), style=style)
         price.set(xscale="log", yscale="log", xlabel="interviews a group, k / m", ylim=(1e-9, 1))
-        price.set(ylabel="variance in excess, mean", title=f"What rounding costs ({ARMS} groups)")
+        price.set(ylabel="variance in excess, mean", title=f"The cost of rounding ({ARMS} groups)")
         ticks(price, [1.25, 2, 5, 10, 20, 50, 100])
         price.legend(loc="lower left", fontsize=9)
 
@@ -99,10 +99,11 @@ def run(options: Settings) -> Report:
         {"ratio": np.repeat(RATIOS, draws)} | {name: column(excess.values(), name) for name in ROUNDINGS},
         draw,
         notes=(
-            "Steps: mean and greatest number of greedy steps after Algorithm 2's base; a greedy from all ones has k - "
-            "m. Bisection takes 64 steps whatever k. A table is written down up to a million entries.",
-            "As printed, Algorithm 2 gives a group with variance 0 no slack, for ceil(0) = 0, although one interview "
-            "goes there; its start then exceeds the budget, and it has no step down. The claim fails on the grid only.",
+            "Steps: mean and largest number of greedy steps after Algorithm 2's base; greedy from all ones takes k - "
+            "m. Bisection takes 64 steps for any k. A table has at most a million entries.",
+            "As printed, Algorithm 2 gives a group with variance 0 no slack, since ceil(0) = 0, although one "
+            "interview goes there. Its start then exceeds the budget, and no step reduces it. The claim fails on the "
+            "grid only.",
         ),
         grid=[
             {
@@ -129,7 +130,7 @@ def draw_problem(m: int, budget: int, kind: str, seed: int) -> Problem:
 
 @partial(jax.jit, static_argnames="budget")
 def by_table(theta: Array, sizes: Array, budget: int) -> Array:
-    """Takes the best of all gains n_i^2 theta_i / (y (y + 1)) in one table."""
+    """Selects the largest gains n_i^2 theta_i / (y (y + 1)) from one table."""
     level = jnp.arange(1, budget - len(sizes) + 1)
     gains, none = (sizes**2)[:, None] / (level * (level + 1.0)), jnp.zeros((len(sizes), len(level)))
     return 1 + solve(table(gains, none, len(level), kind="at most", base=1.0), theta)
@@ -196,7 +197,7 @@ def continuous(one: Problem) -> np.ndarray:
 
 
 def printed_base(one: Problem) -> np.ndarray:
-    """Computes the start of Algorithm 2 as printed: a variance of 0 has no slack, although 1 is spent on it."""
+    """Computes the start of Algorithm 2 as printed: a variance of 0 has no slack, although it costs 1."""
     x = continuous(one)
     up = np.ceil(x)
     slack = np.where(up * (up - 1) >= x**2, 0, up - x)
@@ -239,7 +240,7 @@ def same_claims(draws: Found) -> list[Claim]:
         all_of("Algorithm 2, corrected, starts nowhere above the best allocation", safe),
         all_of("as printed, Algorithm 2 starts nowhere above the best allocation", printed_safe, starts),
         Claim(
-            "corrected it starts there at [2, 1, 1], which is the best allocation",
+            "corrected, it starts there at [2, 1, 1], which is the best allocation",
             f"{ours[1]}, best {ours[0]}",
             ours == [[2, 1, 1], [2, 1, 1]],
         ),

@@ -1,8 +1,8 @@
 """The necessary width of intervals: COCI's errors as its confidence radii shrink.
 
 The best of five Bernoulli arms, delta = 0.1; all radii times 1 (the paper's, with the guarantee), 0.5, 0.35, 0.25,
-0.18, 0.12. The proof has two steps: with probability 1 - delta the truth stays in the box in every round (xi), and then
-the answer is right. With the paper's radii both always hold, so a share of errors within delta says nothing there.
+0.18, 0.12. The proof has two steps. With probability 1 - delta the truth stays in the box in every round (xi), and then
+the answer is right. With the paper's radii both always hold, so an error rate within delta says nothing there.
 """
 
 from experiments.claims import above, all_of, errors_are_rare, every_run_stops, never_falls
@@ -36,7 +36,7 @@ def run(options: Settings) -> Report:
         left.set(ylabel="share of the runs", title="Errors appear once xi is lost")
         left.legend(fontsize=9, loc="upper right")
         curve(right, SCALES, T, "COCI", 0)
-        right.set(yscale="log", ylabel="pulls until the stop", title="What the guarantee costs")
+        right.set(yscale="log", ylabel="pulls until the stop", title="The cost of the guarantee")
         for axes in (left, right):
             axes.set(xscale="log", xlabel="radii / the paper's")
             ticks(axes, SCALES)
@@ -47,7 +47,9 @@ def run(options: Settings) -> Report:
         [*T, *errors, *xi],
         [
             Claim("errors never fall as the radii shrink", listed(share, ".3f"), never_falls(share)),
-            Claim("xi never gains as the radii shrink", listed(means(xi), ".3f"), never_falls(-means(xi))),
+            Claim(
+                "xi never becomes more frequent as the radii shrink", listed(means(xi), ".3f"), never_falls(-means(xi))
+            ),
             Claim("no error with the paper's radii", f"{share[0]:.3f}", share[0] == 0),
             above("with 0.18 of them more than 5 % of the answers are wrong", share[[at]], 0.05, ".3f"),
             errors_are_rare([full], DELTA),

@@ -1,9 +1,9 @@
 """The two-call test where it is not valid: it stops too early, or never.
 
 Raising theta_i must never lower level i nor raise another (the best decision is bi-monotone); then two calls of an
-oracle tell whether arm i is a candidate. Best arm, top-k, convex water planning, opinion sampling and matroids are so;
-paths, matchings and water planning with concave costs are not. Here all are given to COCI as an `oracle` that is said
-to be bi-monotone, beside the exact test. delta = 0.1.
+oracle decide whether arm i is a candidate. Best arm, top-k, convex water planning, opinion sampling and matroids are
+bi-monotone. Paths, matchings and water planning with concave costs are not. Here COCI gets all of them as an `oracle`
+that is declared bi-monotone, and runs with the exact test for comparison. delta = 0.1.
 
 Two paths: edges 01 13 02 23 from node 0 to 3, theta = (.7, .7, .5, .5). Concave costs: three sources of 5, 5 and 10
 units, demand 10, f1 = f2 = y + 1 - exp(-2y), f3 = y + 2 (1 - exp(-2y)), theta = (.7, .7, .4); the exact test, which the
@@ -36,7 +36,7 @@ NAMED = {"matching3": 0.16, "paths5": 0.21, "two paths": 0.15}  # half-widths of
 LEAST, MOST = 0.01, 0.25  # half-widths of random boxes
 HALVES = np.linspace(LEAST, MOST, 13)  # half-widths in the figure
 CUT = 20_000  # pulls of a run without noise
-EARLY = 3  # times too early, at least
+EARLY = 3  # smallest factor by which runs stop too early
 BUDGET = 30_000  # pulls of a run with noise
 
 
@@ -102,7 +102,7 @@ def run(options: Settings) -> Report:
                 all(len(two) < len(exact) for exact, two in boxed.values()),
             ),
             Claim(
-                "without noise the exact test stops, two calls go on for ever",
+                "without noise the exact test stops, two calls never do",
                 "; ".join(f"{name} {end}" for name, (_, end) in endings.items()),
                 all(end.startswith("stops") == name.endswith("exact") for name, (_, end) in endings.items()),
             ),
@@ -124,10 +124,10 @@ def run(options: Settings) -> Report:
         joined(noisy, "test"),
         draw,
         notes=(
-            "What two calls see are candidates, but not all. Their corners move the other edges of a path against "
-            "edge i, where the worst case moves them with it: on the two paths they see Lambda twice as large as it "
-            "is. The run ends too early, or only some arms are left to pull, and what is not known of the others "
-            "keeps them there.",
+            "Two calls find only some of the candidates. Their corners move the other edges of a path against edge i, "
+            "where the worst case moves them with it. On the two paths Lambda thus appears twice as large as it is. "
+            "The run ends too early, or only some arms remain to be pulled, and the uncertainty of the others keeps "
+            "them there.",
             "`coci` refuses an oracle that is not declared bi-monotone; `find_bi_monotone_violation` searches for a "
             "counterexample.",
         ),
@@ -227,7 +227,7 @@ def concave_example() -> Claim:
 
 
 def reach(radii: np.ndarray) -> np.ndarray:
-    """Computes for every decision the smallest h such that it leads somewhere in the box theta +- h radii, in [0,
+    """Computes for every decision the smallest h such that it leads somewhere in the box theta +- h radii, cut to [0,
     1].
     """
     around = np.block([[np.eye(3), -radii[:, None]], [-np.eye(3), -radii[:, None]]])

@@ -1,14 +1,13 @@
 """Water planning from quality tests: the amount to take from each of ten sources, and the four sites to build at.
 
 There are no public data for this: sources, costs, qualities and the demand are made up. A test of a source's raw water
-gives one of five grades, 0 to 1; theta is the mean grade. A step is 10 ML a day, the city needs 20 of them. Step l of a
-source costs `first` + `rise` (l - 1/2), l = 1, 2, .., and is worth theta; both are in the worth of a step of perfect
-water. Every step costs at least 1, so nobody takes more than what is needed. The answer is the plan of the largest
-worth net of cost, which is the paper's problem of water resource planning; the net cost of a step is its cost less
-theta.
+gives one of five grades, 0 to 1; theta is the mean grade. A step is 10 ML a day, and the city needs 20 steps. Step l of
+a source costs `first` + `rise` (l - 1/2), l = 1, 2, .., and is worth theta. The unit of both is the worth of a step of
+perfect water. Every step costs at least 1, so no plan takes more than needed. The answer is the plan with the largest
+worth net of cost, the paper's problem of water resource planning. The net cost of a step is its cost less theta.
 
-The second question is the one with binary decisions: the same sources, four plants of one size, each at a known cost.
-There CLUCB can be asked as well. delta = 0.1; all rules see the same tests.
+The second question has binary decisions: four plants of one size at the same sources, each at a known cost. CLUCB
+applies there as well. delta = 0.1; all rules get the same tests.
 """
 
 from functools import partial
@@ -53,7 +52,7 @@ SOURCES = np.rec.array(
     ],
 )
 
-Places = dict[tuple[str, str], Any]  # (question, rule) -> what is known of its runs
+Places = dict[tuple[str, str], Any]  # (question, rule) -> summary of its runs
 
 
 def run(options: Settings) -> Report:
@@ -82,7 +81,7 @@ def run(options: Settings) -> Report:
             boxes_settle(sweeps["water", "COCI"], "COCI"),
             boxes_settle(sweeps["water", "uniform"], "uniform sampling"),
             below("COCI needs fewer tests than uniform sampling (COCI over uniform)", ahead, form=".2f"),
-            below("CLUCB needs fewer than COCI where it can be asked (CLUCB over COCI)", clucb, form=".2f"),
+            below("CLUCB needs fewer than COCI where it applies (CLUCB over COCI)", clucb, form=".2f"),
             in_range("T of COCI and of uniform sampling over the law", over, 0.88, 1.1),
             below("every T is below Theorem 1's bound (uniform sampling: Theorem 4's)", shares, form=".3f"),
         ],
@@ -91,8 +90,8 @@ def run(options: Settings) -> Report:
         notes=(
             "All numbers of the sources are made up. Left half: steps of 10 ML a day, at most and in the best plan; "
             "right half: the plants. COCI, uniform and CLUCB: mean tests of each source until the stop.",
-            "COCI tests the sources most whose next step, or last one, is near the net cost at which the demand is "
-            "met. Uniform sampling tests all as often as the hardest.",
+            "COCI tests those sources most whose next or last step is near the net cost at which the demand is met. "
+            "Uniform sampling tests all as often as the hardest.",
         ),
         grid=grid(theta, lines, counts, best),
     )
@@ -118,7 +117,7 @@ def step_costs(levels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def boxes_settle(sweep: Results, name: str) -> Claim:
-    """Recomputes the stop: the dearest step taken of a source against the cheapest one left of any other."""
+    """Recomputes the stop: the most expensive step taken of a source against the cheapest one left of any other."""
     columns, others = sweep.columns, ~np.eye(len(SOURCES), dtype=bool)
     last, following = step_costs(columns["answer"])
     dearest, cheapest = last - columns["lo"], following - columns["hi"]
@@ -199,7 +198,7 @@ def draw(figure: Any, *, theta: np.ndarray, sweeps: Places, took: Places, counts
                 f"{rule}: {number(round(took[question, rule], -2))}",
             )
             tests.barh(bottom, counts[question, rule], 0.9 * height, color=COLORS[r], label=label)
-        tests.set(xlabel="tests until the stop (mean)", title="What certainty costs: tests in all below")
+        tests.set(xlabel="tests until the stop (mean)", title="The cost of certainty (total tests below)")
     for axes in panels.flat:
         axes.grid(axis="y", visible=False)
         axes.tick_params(axis="y", length=0)

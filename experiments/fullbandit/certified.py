@@ -3,8 +3,8 @@
 Synthetic instances as in Figure 3 of Kuroki et al. (2020): n = 10 arms, super-arms of k = 5, noise N(0, 1) of every
 arm, sigma = 5, delta = 0.05, epsilon = 0.5, G-optimal shares on 50 and on 20 random super-arms. All rules track the
 same design, so one path of rewards serves them all. They are tested at times that grow by 0.5 %, SA-FOA's lottery after
-every pull. SAQM takes the ratio of peeling as 0.9 (the paper) or as what it is (exact: by trying all super-arms).
-SA-FOA permits a lead of epsilon/2 (the paper) or of epsilon.
+every pull. SAQM assumes the ratio 0.9 of peeling (the paper) or computes it from all super-arms (exact). SA-FOA permits
+a lead of epsilon/2 (the paper) or of epsilon.
 """
 
 import itertools
@@ -39,7 +39,7 @@ CERTIFIED = {
 }
 SAMPLED = {"SA-FOA, eps/2": 0.5, "SA-FOA, eps": 1.0}  # permitted lead in units of epsilon
 RULES = (*CERTIFIED, *SAMPLED)
-POLYNOMIAL = ("spectral", "ICB, ellipsoid")  # and certified
+POLYNOMIAL = ("spectral", "ICB, ellipsoid")  # rules that are polynomial and certified
 
 
 class Notes(NamedTuple):
@@ -72,7 +72,7 @@ def run(options: Settings) -> Report:
     polynomial = {name: [factors["s = 50", gap, name] for gap in GAPS] for name in POLYNOMIAL}
     few, early = runs["support"] == "s = 20", times["SAQM, 0.9"] < times["SAQM, exact"]
     wrong = dict(zip(RULES, (~runs["good"]).sum(axis=0), strict=True))
-    # A rule that never held would have 0 pulls and pass for the fastest.
+    # Otherwise a rule that never held would have 0 pulls and count as the fastest.
     stopped = (runs["pulls_of"] > 0).all(axis=1) & (runs["status"] == Status.STOPPED)
 
     def draw(figure) -> None:
@@ -94,7 +94,7 @@ def run(options: Settings) -> Report:
         panels[0].text(0.98, 0.02, "no guarantee", transform=panels[0].transAxes, ha="right")
 
     return Report(
-        "What a guarantee costs: stopping rules on the same rewards, n = 10, k = 5",
+        "The cost of a guarantee: stopping rules on the same rewards, n = 10, k = 5",
         list(lines.values()),
         [
             all_of("every rule stops in every run", stopped),
@@ -128,8 +128,8 @@ def run(options: Settings) -> Report:
         notes=(
             "Exhaustive in pulls, the others as multiples of it: means of the ratios within a run. In brackets the "
             "share of SA-FOA's stops at which the exhaustive rule still found a lead above the permitted one.",
-            "ICB and spectral bound the exhaustive rule from above on any path. Spectral pays for the worst direction "
-            "of a design, and gains where designs are well conditioned; on 20 rows ICB is ahead of it.",
+            "On any path, ICB and spectral stop no earlier than the exhaustive rule. Spectral pays for the worst "
+            "direction of a design and gains where designs are well conditioned; on 20 rows ICB stops earlier.",
         ),
         grid=grid,
     )

@@ -23,7 +23,7 @@ DELTA = 0.05
 EPSILON = 0.5
 SIZE = 10  # workers of a super-arm
 QUIZZES = tuple(FOLDERS)
-QUICK_QUIZZES = ("it", "pokemon")  # a quiz with ties, a quiz without
+QUICK_QUIZZES = ("it", "pokemon")  # a quiz with ties and one without
 
 
 def random_designs(count: int, n: int, k: int, *, ratio: float = 2.0) -> Design:
@@ -43,10 +43,10 @@ def quiz_runs(
     seeds: int,
     chunk: int = 8,
 ) -> jaxbandits.Results:
-    """Runs of one rule on the workers of a quiz, a row for each design.
+    """Runs one rule on the workers of a quiz, with a row for each design.
 
-    `correct`, int (n,), counts the right answers of every worker. Workers tie, so the answer of a run is judged by its
-    value, in whole questions: the column `optimal`. Runs take some 30 rounds, hence the short chunk.
+    `correct`, int (n,), counts the right answers of every worker. Workers tie, so the column `optimal` judges a run's
+    answer by its value, in whole questions. Runs take some 30 rounds, hence the short chunk.
     """
     counts = fullbandit.Instance(jnp.asarray(correct), SIZE)
 

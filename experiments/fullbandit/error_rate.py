@@ -1,9 +1,9 @@
 """Error rates of over-confident rules: sigma is scaled down until they err.
 
-At their own sigma the rules never err in any number of runs that one could wait for, so their error rate says nothing.
-Here n = 6 arms with means 0 .. 0.5 in steps of 0.1, super-arms of k = 2, all 15 of them in equal shares, noise N(0, 1)
-of every arm, delta = 0.05, epsilon = 0.01; sigma = k = 2 times 1, 1/2 .. 1/32. This tests the counting of errors, and
-shows how much confidence is to spare.
+At their own sigma the rules do not err in any feasible number of runs, so their error rate says nothing. Here n = 6
+arms with means 0 .. 0.5 in steps of 0.1, super-arms of k = 2, all 15 of them in equal shares, noise N(0, 1) of every
+arm, delta = 0.05, epsilon = 0.01; sigma = k = 2 times 1, 1/2 .. 1/32. This tests the counting of errors, and shows how
+conservative the rules are.
 """
 
 from functools import partial
@@ -22,7 +22,7 @@ from jaxbandits import Outcome, fullbandit
 
 THETA = (0.2, 0.5, 0.0, 0.4, 0.1, 0.3)
 SIZE = 2
-EPSILON = 0.01  # below the smallest difference of two super-arms
+EPSILON = 0.01  # epsilon, below the smallest difference of two super-arms
 SCALES = tuple(2.0**-j for j in range(6))  # noise scales of an arm that the learner assumes; sigma is k times as large
 RULES = {
     "SAQM": fullbandit.saqm,
@@ -108,7 +108,7 @@ def run(options: Settings) -> Report:
         notes=(
             "An answer is wrong if it loses more than epsilon. In brackets the 95 % interval of Clopper and Pearson. "
             f"{seeds:,} runs of each. Where noise alone can carry a rule over its threshold, pulls fall faster than "
-            "sigma^2, down to the few that come before the first test.",
+            "sigma^2, down to the few before the first test.",
         ),
         grid=grid,
     )

@@ -1,12 +1,12 @@
-"""Figure 1 of Kuroki et al. (2020): how well the tests of SAQM and SA-FOA approximate, along a run.
+"""Figure 1 of Kuroki et al. (2020): quality of the approximate tests of SAQM and SA-FOA along a run.
 
 n = 10 arms, super-arms of k = 5, gaps 0.1 and 1.0, a new instance and a new support in every realization, noise N(0, 1)
-of every arm, sigma = k = 5, delta = 0.05; the statistics after 100 .. 100,000 pulls, whether or not a rule would stop.
-SAQM: C_t times the norm of the set that greedy peeling finds, over the largest of all super-arms. SA-FOA: the best
-upper confidence bound theta(M) + C_t |chi_M - chi_M^| among the n rivals that a test finds, over the largest of all M,
-M^ included. Ratio and difference. The paper leaves the support of its G-optimal design open; here it is 50 random
-super-arms (s = 50), 20 of them (s = 20), or the sparse optimum over all 252 (sparse). It prints no values, so what the
-text says is checked.
+of every arm, sigma = k = 5, delta = 0.05. Statistics are taken after 100 .. 100,000 pulls, whether or not a rule would
+stop. SAQM: C_t times the norm of the set that greedy peeling finds, over the largest of all super-arms. SA-FOA: the
+best upper confidence bound theta(M) + C_t |chi_M - chi_M^| among the n rivals that a test finds, over the largest of
+all M, M^ included. Ratio and difference. The paper leaves the support of its G-optimal design open; here it is 50
+random super-arms (s = 50), 20 of them (s = 20), or the sparse optimum over all 252 (sparse). It prints no values, so
+the claims check its text.
 """
 
 from typing import NamedTuple
@@ -31,7 +31,7 @@ GAPS = (0.1, 1.0)
 TIMES = tuple(int(t) for t in np.rint(np.geomspace(100, 100_000, 13)))
 VISIBLE = 1e-3  # smallest difference that is drawn
 SAMPLES = ARMS  # samples per test of SA-FOA
-QUALITIES = ("saqm_ratio", "saqm_difference", "sa_foa_ratio", "sa_foa_difference")  # differences: in units of reward
+QUALITIES = ("saqm_ratio", "saqm_difference", "sa_foa_ratio", "sa_foa_difference")  # differences are in units of reward
 
 
 class Notes(NamedTuple):
@@ -60,7 +60,7 @@ def run(options: Settings) -> Report:
     shown = {f"SAQM, {support}": of("saqm_ratio", support, GAPS[0]) for support in supports}
     shown |= {f"SA-FOA, {support}, {gap}": of("sa_foa_ratio", support, gap) for support in supports for gap in GAPS}
     saqm = {support: means(shown[f"SAQM, {support}"]) for support in supports}
-    # Before, the counts are far from the shares: every row is pulled at least once.
+    # Earlier, the counts are far from the shares, because every row is pulled at least once.
     settled = {support: ratio[np.array(TIMES) >= 1000] for support, ratio in saqm.items()}
     then = {s: f"{saqm[s][0]:.3f} at first, then {late.min():.3f} to {late.max():.3f}" for s, late in settled.items()}
     sa_foa = {support: [means(shown[f"SA-FOA, {support}, {gap}"]) for gap in GAPS] for support in supports}
@@ -119,10 +119,10 @@ def run(options: Settings) -> Report:
         joined(parts, label="support"),
         draw,
         notes=(
-            f"SAQM's test does not look at rewards: it depends on the support alone. Means over {realizations} "
-            "realizations. When the gap is large, SA-FOA finds nothing but M^ itself some while before all others are "
-            "ruled out: that is the dip, and the reason why its test certifies nothing. On 20 rows, the support "
-            "with which the paper's Table 2 comes out, SAQM's peeling falls short of the 0.9 that its test relies on.",
+            f"SAQM's test does not read rewards; it depends on the support alone. Means over {realizations} "
+            "realizations. When the gap is large, SA-FOA finds nothing but M^ itself some time before all others are "
+            "ruled out. That is the dip, and the reason why its test certifies nothing. On 20 rows, the support that "
+            "reproduces the paper's Table 2, SAQM's peeling falls short of the 0.9 that its test assumes.",
         ),
         grid=[
             {"pulls": f"{t:,}"} | {head: f"{lines[i].ours:.3f}" for head, lines in shown.items()}
@@ -132,7 +132,7 @@ def run(options: Settings) -> Report:
 
 
 def observer(design: fullbandit.Design) -> Algorithm:
-    """Writes down how well both tests do at each time."""
+    """Records the quality of both tests at each time."""
     table = superarm_table(ARMS, SIZE)
     rows = design.support.shape[0]
 
@@ -148,7 +148,7 @@ def observer(design: fullbandit.Design) -> Algorithm:
 
         rivals = fullbandit.surrogates(*tested, delta=DELTA)
         reached = rivals.leads[notes.rows[index]].max()
-        reached = jnp.where(jnp.isfinite(reached), reached, 0)  # only M^ was drawn
+        reached = jnp.where(jnp.isfinite(reached), reached, 0)  # 0 if only M^ was drawn
         lead = jnp.maximum(-fullbandit.exhaustive_rule(*tested, delta=DELTA, epsilon=0.0).margin, 0)
         value = jnp.where(rivals.answer, estimate.theta, 0).sum()
 

@@ -1,8 +1,8 @@
 """Figure 2 of Kuroki et al. (2020): time of one test of every rule against the number of arms.
 
-n = 10, 12 .. 24 arms, k = n/2, on random instances with a uniform design of 2n random super-arms. Timed is a test, from
-A_t^-1 and the estimate to the decision, one run at a time in a compiled loop; means over 10 realizations. The figure
-has no printed values, and times depend on the machine: only their growth is checked.
+n = 10, 12 .. 24 arms, k = n/2, on random instances with a uniform design of 2n random super-arms. A test is timed
+from A_t^-1 and the estimate to the decision, one run at a time in a compiled loop; means over 10 realizations.
+The figure has no printed values, and times depend on the machine, so only their growth is checked.
 """
 
 import sys
@@ -26,9 +26,9 @@ from jaxbandits.fullbandit import Design, Estimate
 
 SIZES = tuple(range(10, 26, 2))
 GAP = 0.4
-PULLS = 10_000  # before the first test; it has no influence on the time
-ENOUGH = 0.05  # seconds of a measurement, so that the call itself does not count
-TRIES = 3  # measurements; the shortest counts, since other work disturbs the others
+PULLS = 10_000  # pulls before the first test; they do not influence the time
+ENOUGH = 0.05  # smallest length of a measurement in seconds, which makes the call's own time negligible
+TRIES = 3  # number of measurements; the shortest counts, since other work disturbs the others
 FLAT = 14  # allowed slowdown of a polynomial rule: (24/10)^3, for O(n^3) in SA-FOA
 RULES = {
     "SAQM": fullbandit.saqm_rule,
@@ -53,7 +53,7 @@ def run(options: Settings) -> Report:
     curves = {name: [line(f"{name}, n = {n}, microseconds", 1e6 * seconds[name, n]) for n in sizes] for name in RULES}
     last = {name: lines[-1].ours for name, lines in curves.items()}
     exhaustive = means(curves["Exhaustive"])
-    # Four times as many sets a step, from the size on from which these are what takes the time.
+    # Each step has four times as many sets; from this size on they dominate the time.
     per_step = (exhaustive[-1] / exhaustive[2]) ** (1 / (len(sizes) - 3))
     same = f"takes nearly the same time for all n (within a factor of {FLAT}, n = {sizes[0]} to {sizes[-1]})"
 
@@ -89,8 +89,8 @@ def run(options: Settings) -> Report:
         },
         draw,
         notes=(
-            "A test of SAQM here includes the peeling, which an algorithm with design_matrix='limit' does once for all "
-            "tests. Not included is the inversion of A_t, O(n^3), which such an algorithm does not need either.",
+            "A test of SAQM here includes the peeling, which an algorithm with design_matrix='limit' does once for "
+            "all tests. It excludes the inversion of A_t, O(n^3), which such an algorithm does not need either.",
         ),
         grid=[
             {"n": str(n)}
@@ -102,7 +102,7 @@ def run(options: Settings) -> Report:
 
 
 def seconds_of(rule: Callable, design: Design, theta: Array) -> float:
-    """Measures the seconds of a test, in a loop that is long enough."""
+    """Measures the seconds per test, in a loop that is long enough."""
 
     def elapsed(tests: int) -> float:
         started = time.perf_counter()
@@ -124,7 +124,7 @@ def repeated(rule: Callable, design: Design, theta: Array, tests: int) -> Array:
         t = PULLS + (i + held).astype(theta.dtype)
         estimate = Estimate(theta + 1e-9 * t, design.inverse / t, t)
         if rule is fullbandit.surrogates:
-            # SA-FOA is to find the rivals from all 2n rows, some of which its test would sample.
+            # SA-FOA finds the rivals from all 2n rows here; its own test would sample some of them.
             holds = (rule(design, estimate, t, delta=DELTA).leads <= EPSILON / 2).all()
         else:
             holds = rule(design, estimate, t, delta=DELTA, epsilon=EPSILON).stop

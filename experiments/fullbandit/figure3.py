@@ -2,8 +2,8 @@
 
 n = 10 arms, super-arms of k = 5, gap = 0.1 .. 1.0; a new instance and a new support in every realization, the supports
 the same for all gaps. Every arm has noise N(0, 1), the learner tracks the G-optimal shares on 50 random super-arms,
-sigma = k = 5, delta = 0.05, epsilon = 0.5. The paper leaves sigma, epsilon and the support open; the figure has no
-printed values, so what the text says of it is checked.
+sigma = k = 5, delta = 0.05, epsilon = 0.5. The paper leaves sigma, epsilon and the support open. The figure has no
+printed values, so the claims check the text about it.
 """
 
 from functools import partial
@@ -41,14 +41,14 @@ def run(options: Settings) -> Report:
     pulls = {name: means(lines) for name, lines in curves.items()}
     ratios = {name: pulls[name] / pulls["Exhaustive"] for name in RULES if name != "Exhaustive"}
     widths = pulls["ICB, ellipsoid"] / pulls["ICB, Lemma 1"]
-    # SAQM's width falls as C_t / sqrt(t), and it stops where that is the gap and epsilon.
+    # SAQM's width falls as C_t / sqrt(t), and it stops once the width is the gap plus epsilon.
     scaled = pulls["SAQM"] * (np.array(GAPS) + EPSILON) ** 2
     scaled /= np.asarray(fullbandit.ellipsoid_radius(pulls["SAQM"], ARMS, SIZE, DELTA)) ** 2
     scaled /= scaled.mean()
     others = np.concatenate(list(ratios.values()))
     claims = [
         Claim(
-            "all fall with the gap",
+            "all fall as the gap grows",
             "from the first gap to the last " + ranges({name: p[:1] / p[-1:] for name, p in pulls.items()}),
             all(np.all(np.diff(p) < 0) for p in pulls.values()),
         ),

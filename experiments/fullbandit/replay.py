@@ -1,8 +1,7 @@
-"""Table 2 with the answers that workers really gave: does it matter that their errors are correlated?
-
-What is hard for one worker is hard for another. "Replay" draws one question a pull and counts the right answers of its
-ten workers; "independent" has each of them right with the same probability, by themselves. SAQM as in Table 2, on the
-same super-arms under both. Needs the published answers, --data. An extension: the paper does not look at it.
+"""Table 2 with the workers' real answers: do their correlated errors matter? A question that is hard for one worker is
+hard for others. "Replay" draws one question per pull and counts the right answers of its ten workers. "Independent"
+makes each of them right with the same probability, independently. SAQM runs as in Table 2, on the same super-arms under
+both. Needs the published answers, --data. This is an extension of the paper.
 """
 
 import itertools
@@ -63,7 +62,9 @@ def run(options: Settings) -> Report:
             pulls, row, answers = (np.stack([part[name] for part in parts]) for name in ("pulls", "row", "answer"))
             distinct, answer = np.unique(answers.reshape(row.size, -1), axis=0, return_inverse=True)
             answer = answer.reshape(row.shape)
-            pulls, answer = (x[:, row[0] == 0] for x in (pulls, answer))  # one support: others have other means
+            pulls, answer = (
+                x[:, row[0] == 0] for x in (pulls, answer)
+            )  # One support, because others have other means.
             deviation = 100 * (pulls / pulls.mean() - 1)
             x = np.arange(2)[:, None] + np.linspace(-0.3, 0.3, pulls.shape[1])
             for nth, marker in zip(range(len(distinct)), itertools.cycle(MARKERS)):
@@ -86,8 +87,8 @@ def run(options: Settings) -> Report:
                 np.all(np.abs(ratio - 1) < NEAR),
             ),
             Claim(
-                "where workers tie, most of the spread on a support comes from which of them are answered",
-                f"{min(shares):.0%} to {max(shares):.0%} of the variance is left given the answer",
+                "where workers tie, most of the spread on a support comes from which of them is the answer",
+                f"{min(shares):.0%} to {max(shares):.0%} of the variance remains given the answer",
                 max(shares) < 0.5,
             ),
         ],
@@ -95,7 +96,8 @@ def run(options: Settings) -> Report:
         draw,
         notes=(
             f"Means over {3 * seeds} runs, on the same three supports under both noises; standard errors are for these "
-            "supports. Deviations are standard ones on a support, of all runs and of those with the same answer.",
+            "supports. Deviations are standard deviations on a support, over all runs and over runs with the same "
+            "answer.",
         ),
         grid=grid,
     )

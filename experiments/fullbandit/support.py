@@ -26,14 +26,14 @@ from jaxbandits.numerics.densest_subgraph import quadratic_maximization
 GAP = 0.4
 FULL = comb(ARMS, SIZE)
 SIZES = (10, 15, 20, 22, 30, 50, FULL)
-MAIN, QUICK = (10, 20, 50, FULL), (10, 20, FULL)  # sizes that differ in more than chance
+MAIN, QUICK = (10, 20, 50, FULL), (10, 20, FULL)  # sizes whose means differ by more than chance
 RULES = {
     "SAQM": fullbandit.saqm,
     "ICB, ellipsoid": partial(fullbandit.icb, radius="ellipsoid"),
     "spectral": fullbandit.spectral,
 }
 LIMIT = fullbandit.Pace(design_matrix="limit")
-RELIED_ON = 0.9  # the ratio that SAQM takes its peeling to have
+RELIED_ON = 0.9  # the ratio that SAQM assumes for its peeling
 
 
 def run(options: Settings) -> Report:
@@ -84,17 +84,17 @@ def run(options: Settings) -> Report:
                 all(np.all(np.diff([pulls[s] for s in main]) < 0) for pulls in medians.values()),
             ),
             Claim(
-                "n super-arms are ill-conditioned: 5 times the pulls of 2 n and more",
+                "n super-arms are ill-conditioned: at least 5 times the pulls of 2 n",
                 f"{listed(worse, '.0f')} times; condition {condition[10]:.0f} against {condition[20]:.0f}",
                 min(worse.values()) > 5,
             ),
             Claim(
-                "all super-arms: condition 9, rho = n, and peeling finds the largest norm, as theory has it",
+                "all super-arms: condition 9, rho = n, and peeling finds the largest norm, as in theory",
                 f"{condition[FULL]:.4f}, {rho[FULL] / ARMS:.4f} n, {ratio[FULL]:.4f}",
                 np.allclose((condition[FULL], rho[FULL] / ARMS, ratio[FULL]), (9, 1, 1), rtol=1e-6),
             ),
             between(
-                f"peeling finds {RELIED_ON} of the largest norm, as SAQM is told, on nine supports of ten of any size",
+                f"peeling finds {RELIED_ON} of the largest norm, as SAQM assumes, on nine in ten supports of any size",
                 reached,
                 0.9,
                 form=".0%",
@@ -104,10 +104,10 @@ def run(options: Settings) -> Report:
         runs,
         draw,
         notes=(
-            f"Medians over {realizations} supports, each with an instance of its own; of the ratio the mean and the "
-            "least. rho is the largest |chi_M|^2. Bars in the figure reach from the first to the last decile.",
-            f"Kuroki et al. take {RELIED_ON} from what they saw on one kind of design. On small supports peeling falls "
-            "short of it, and SAQM's guarantee does not cover the run: it stops too early, and right all the same.",
+            f"Medians over {realizations} supports, each with an instance of its own; for the ratio, mean and "
+            "minimum. rho is the largest |chi_M|^2. Bars in the figure reach from the first to the last decile.",
+            f"Kuroki et al. observed {RELIED_ON} on one kind of design. On small supports peeling falls short of it, "
+            "and SAQM's guarantee does not cover the run. It stops too early there, yet with the right answer.",
         ),
         grid=[
             {"s": str(s), "s / n": f"{s / ARMS:g}", "condition": f"{condition[s]:.3g}"}

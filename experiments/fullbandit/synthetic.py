@@ -18,10 +18,10 @@ from jaxbandits.fullbandit import Design, Pulls
 
 ARMS, SIZE = 10, 5  # arms and super-arm size of the paper's synthetic data
 UNUSED = 1e-4  # share of a row that a G-optimal design drops, so that all designs of a table have one shape
-SUPPORTS = 10**6  # the r-th support is not drawn from the seed of the r-th instance
+SUPPORTS = 10**6  # offset that keeps the seed of the r-th support apart from the seed of the r-th instance
 
 
-Task = dict[str, Any]  # a row of a table: its `gap`, what is pulled (`design`), and the truth (`instance`)
+Task = dict[str, Any]  # a row of a table: its `gap`, the super-arms to pull (`design`), and the truth (`instance`)
 
 
 def g_design(seed: int, rows: int) -> Design:
@@ -39,7 +39,7 @@ def uniform_design(seed: int, rows: int) -> Design:
 
 
 def tasks(gaps: Sequence[float], realizations: int, design: Callable[[int], Design]) -> Task:
-    """Rows gap by gap; the r-th instances of all gaps share the r-th design."""
+    """Builds the rows, gap by gap; the r-th instances of all gaps share the r-th design."""
     seeds = range(realizations)
     instances = [fullbandit.synthetic(r, ARMS, SIZE, gap, shuffle=True) for gap in gaps for r in seeds]
     designs = [design(r) for r in seeds] * len(gaps)
@@ -81,7 +81,7 @@ class State(NamedTuple):
     counts: Array  # int (s,)
     sums: Array  # float (s,)
     index: Array  # int ()      of the next time
-    notes: PyTree  # all that was written down
+    notes: PyTree  # notes of the run so far
 
 
 def follow(
@@ -92,7 +92,7 @@ def follow(
     note: Callable[..., PyTree],
     done: Callable[[PyTree], Any] = lambda notes: False,
 ) -> Algorithm:
-    """Tracks a design, writes down what is seen at given times, and ends with the last of them or when all is noted.
+    """Tracks a design, takes notes at given times, and ends after the last of them or once the notes are complete.
 
     `note` takes the notes, the pulls t so far, the estimate, the index of the time, and the pulls until the next time.
     Rules that are tested on one path can be compared run by run; the algorithms themselves each choose their times.

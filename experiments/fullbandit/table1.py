@@ -1,7 +1,7 @@
 """Table 1 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2020): six crowdsourced quizzes.
 
-Computed from the published answers with --data, else from the numbers of right answers that the package holds. Beside
-what is printed: the value of the ten best workers, and how many sets of ten attain it.
+Computed from the published answers with --data, otherwise from the numbers of right answers in the package. The table
+adds the value of the ten best workers, and the number of sets of ten that attain it.
 """
 
 import math
@@ -65,7 +65,7 @@ def run(options: Settings) -> Report:
             accuracy = np.sort(crowd.correct)[::-1] / crowd.questions
             rank = np.arange(1, len(accuracy) + 1)
             axes.bar(rank, accuracy, width=1, color=np.where(rank <= runs.SIZE, "#333333", "#bbbbbb"))
-            # Who has as many right answers as the tenth may stand for them.
+            # Workers with as many right answers as the tenth are interchangeable with it.
             axes.axhline(accuracy[runs.SIZE - 1], color="#b03a2e", lw=1, ls="--")
             axes.set_title(f"{name}: {len(accuracy)} workers, {crowd.questions} tasks", fontsize=9)
             axes.grid(axis="x", visible=False)

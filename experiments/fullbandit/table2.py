@@ -1,12 +1,12 @@
 """Table 2 of Kuroki, Xu, Miyauchi, Honda, Sugiyama (2020): pulls on six crowdsourced quizzes.
 
-The answer is the ten best workers of a quiz; a pull asks ten workers one question and counts the right answers.
-delta = 0.05, epsilon = 0.5, sigma = 10. The paper does not say which super-arms are pulled: here it is twice as many
-random ones as there are workers (--support-ratio), all equally often, drawn anew 20 times (science: 16 times). Nor
-does it say that ICB has the radius of the ellipsoid, with which its numbers come out; the printed one is shown too.
+The answer is the ten best workers of a quiz; a pull gives ten workers one question and counts the right answers. delta
+= 0.05, epsilon = 0.5, sigma = 10. The paper does not say which super-arms are pulled: here it is twice as many random
+ones as there are workers (--support-ratio), all equally often, drawn anew 20 times (science: 16 times). Nor does it say
+that ICB has the radius of the ellipsoid, which reproduces its numbers; the printed radius is shown too.
 
-Counts of right answers are normal variables of the right mean and variance. --sampler exact draws them from their
-law, compiles two to three times as long, and gives the same means: for "it", on ten supports with ten runs each,
+Counts of right answers are normal variables of the right mean and variance. --sampler exact draws them from their law,
+takes two to three times as long to compile, and gives the same means. For "it", on ten supports with ten runs each:
 93.31 +- .21 million pulls of SAQM against 93.40 +- .21, and 49.63 +- .02 of ICB against 49.62 +- .02.
 """
 
@@ -23,7 +23,7 @@ from experiments.report import Claim, Line, Report, joined, line, listed, means
 from experiments.settings import Settings
 from jaxbandits import fullbandit
 
-# Rules are tested after whole cycles, where the counts of a uniform design are its limit: nothing need be inverted.
+# Rules are tested after whole cycles, where the counts of a uniform design are its limit. Nothing needs to be inverted.
 COMMON = {"delta": runs.DELTA, "epsilon": runs.EPSILON}
 PACED = COMMON | {"pace": fullbandit.Pace(design_matrix="limit")}
 RULES = {
@@ -35,7 +35,7 @@ RULES = {
     "SAQM, exact reduction": partial(fullbandit.saqm, reduction="exact", **PACED),
     "spectral": partial(fullbandit.spectral, **PACED),
 }
-REALIZATIONS = 5  # number that the paper averages
+REALIZATIONS = 5  # number of realizations that the paper averages
 NEAR = 0.4  # allowed difference of ours / paper from 1
 # Thousands of pulls by quiz; the paper has one ICB and one SA-FOA.
 PRINTED = {
@@ -52,7 +52,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--support-ratio", type=float, default=2.0, help="super-arms pulled for each worker (%(default)s)"
     )
     parser.add_argument(
-        "--sampler", choices=("normal", "exact"), default="normal", help="of right answers (%(default)s)"
+        "--sampler", choices=("normal", "exact"), default="normal", help="sampler of right answers (%(default)s)"
     )
 
 
@@ -100,19 +100,19 @@ def run(options: Settings) -> Report:
         draw,
         notes=(
             f"A run of this table is a support, with the mean of {seeds} simulations on it (SA-FOA: 1); the standard "
-            "errors are over supports. Its mean of 5 realizations gives the paper one as well, from the same spread.",
+            "errors are over supports. The paper's mean of 5 realizations gets a standard error from the same spread.",
             f"ICB with the printed radius, of Lemma 1, takes {1 / lemma1.max():.1f} to {1 / lemma1.min():.1f} times "
             "fewer pulls than printed: the paper's runs had the radius of the ellipsoid.",
             f"SA-FOA as printed (eps/2) takes {half.min():.1f} to {half.max():.1f} times the printed pulls, with the "
             f"threshold eps instead of eps/2 {whole.min():.1f} to {whole.max():.1f} times. The paper leaves open "
             "which super-arms are pulled and how many are sampled in a test.",
-            "The number of super-arms is the one free constant: SAQM and ICB need fewer pulls with more of them.",
+            "The number of super-arms is the one free constant. SAQM and ICB need fewer pulls with more of them.",
         ),
     )
 
 
 def over_paper(lines: dict[str, Line]) -> np.ndarray:
-    """Ours over the paper's."""
+    """Computes our pulls over the paper's."""
     return np.array([each.ours / each.printed for each in lines.values() if each.printed])
 
 

@@ -1,8 +1,8 @@
 """Queries against the probability of error, and against the lower and upper bounds of theory.
 
 Ten instances of 50 points with 1500 binary coordinates, k = 3, delta = 1e-1 .. 1e-12. Dimension sampling: DS-UCB with
-the paper's radius (C = 0.1), with the radius of Lemma 1 and with KL intervals, and DS-TS, against Theorem 1 (what is
-needed where coordinates take two values) and Theorem 2 (what is enough, c = 1).
+the paper's radius (C = 0.1), with the radius of Lemma 1 and with KL intervals, and DS-TS, against Theorem 1 (queries
+that are necessary where coordinates take two values) and Theorem 2 (queries that suffice, c = 1).
 
 Noisy sampling of the same distances: NS-TS (mix 0.9), NS-TandS with difference and with ratio tracking (rate "loglog"),
 and the latter in batches, against sum_p T*_p log(1/(2.4 delta)). For each instance the variance of the Gaussian noise
@@ -32,18 +32,18 @@ N, M, K = 50, 1500, 3
 INSTANCES = 10
 DELTAS, QUICK_DELTAS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12), (1e-1, 1e-4, 1e-12)
 TIME, LONG_TIME = 1000, 100_000  # sum_p T*_p with noisy sampling
-LIMIT = 300  # queries of a run with noisy sampling, over sum_p T*_p
+LIMIT = 300  # budget of a run with noisy sampling, over sum_p T*_p
 SLOPE = (0.85, 1.15)
-MOST = 1.5  # times sum_p T*_p beta that ratio tracking takes, and times single queries that batches do
-LATE = 3  # a run that takes so many times sum_p T*_p beta has gone astray
+MOST = 1.5  # largest factors: ratio tracking over sum_p T*_p beta, and batches over single queries
+LATE = 3  # factor over sum_p T*_p beta from which on a run has gone astray
 
 
 class Rule(NamedTuple):
-    """A rule that samples dimensions, or one that sees noise: it has an action."""
+    """A rule that samples dimensions, or a noisy one, which has an action."""
 
     rule: Callable[..., Algorithm]
     seeds: int  # runs of each instance and delta
-    drawn: Mapping[str, int] = LEAP  # dimensions each round
+    drawn: Mapping[str, int] = LEAP  # dimensions per round
     action: type | None = None
     queries: int = 1  # queries per round
     time: int = TIME  # sum_p T*_p
@@ -51,7 +51,7 @@ class Rule(NamedTuple):
 
 HEURISTIC, DIFFERENCE, THOMPSON = "DS-UCB, C = 0.1", "difference", "NS-TS"
 RATIO, BATCHES, LONG = "ratio", "ratio, batches of 50", f"ratio, batches, T* = {LONG_TIME:,}"
-# Greedy's centers are unique here, but after a wrong center two nodes may be equally far, and the run would not end.
+# Greedy's centers are unique here. After a wrong center, two nodes may be equally far, and the run would not end.
 SAMPLED = {
     HEURISTIC: Rule(partial(ds_ucb, interval=Lil(), ties="lowest"), 4),
     "DS-UCB, Lemma 1": Rule(partial(ds_ucb, interval=Lemma1(), ties="lowest"), 1),
@@ -81,7 +81,7 @@ class Bounds(NamedTuple):
     unit: np.ndarray  # (instances,)                   and of noise of variance 1
 
 
-Cells = dict[str, dict[float, Columns]]  # rule -> delta -> the runs, with what `ratios` adds
+Cells = dict[str, dict[float, Columns]]  # rule -> delta -> the runs, with the columns of `ratios`
 
 
 def run(options: Settings) -> Report:
@@ -152,7 +152,7 @@ def rate(queries: jax.Array, delta: jax.Array) -> jax.Array:
 def ratios(
     columns: Columns, deltas: Sequence[float], theory: Bounds, times: np.ndarray, *, is_sampled: bool
 ) -> dict[str, np.ndarray]:
-    """Columns for every run: its queries over each of RATIOS, and c.
+    """Computes columns of every run: its queries over each of RATIOS, and c.
 
     `times` (instances,) is sum_p T*_p. Theorems 1 and 2 are about single dimensions, as is the limit.
     """
@@ -226,11 +226,11 @@ def sampled_claims(sweeps: Mapping[str, Columns]) -> list[Claim]:
         every_run_stops(sampled.values(), "every run that samples dimensions stops"),
         Claim("none exceeds 2 m queries for each arm", f"at most {most:.3f} of them", most <= 1),
         Claim(
-            f"Theorem 2 with c = 1 is enough for every run of {HEURISTIC}",
+            f"Theorem 2 with c = 1 suffices for every run of {HEURISTIC}",
             f"at most {upper:.2f} of it; least c for all runs: {listed(factors, '.2g', '; ')}",
             upper <= 1,
         ),
-        Claim("no run takes less than Theorem 1 says", f"less in {'; '.join(less)}", not any(fewer.values())),
+        Claim("no run takes fewer queries than Theorem 1", f"less in {'; '.join(less)}", not any(fewer.values())),
     ]
 
 
@@ -272,16 +272,16 @@ def notes(sweeps: Mapping[str, Columns], cells: Cells) -> tuple[str, ...]:
         "log: sum_p T*_p log(1/(2.4 delta)); T* beta: sum_p T*_p beta(q) with the rate loglog at q queries of a run; "
         f"with single dimensions T* is for variance d (1 - d) at the bottlenecks. Theorem 2 has c = 1; most: 2 m "
         f"for each arm, {kcenter.most_queries(N, M, K):,}. Runs that saw noise are censored at {LIMIT} sum_p T*_p.",
-        "Theorem 1 is no bound for these rules: it grows with log(1/delta) without limit, but m queries read an arm "
-        "exactly. It counts single dimensions only, and is undercut where gaps are narrow or delta is small.",
-        "The rate loglog is log(n^2/delta) and a little more, so that queries / (sum T* log(1/(2.4 delta))) comes to 1 "
-        f"as 1/log(1/delta): at delta = {least:g} it is still {np.median(end['queries / T* log']):.2f} for ratio "
-        f"tracking. It is the slope that is 1, once forced queries weigh little: tracking gives each arm of a stage at "
-        f"least sqrt(T) - n k/2 of its T queries, in all up to {_forced(20 * TIME):.0%} of 20 T* at T* = {TIME:,} and "
+        "Theorem 1 is no bound for these rules. It grows with log(1/delta) without limit, but m queries read an arm "
+        "exactly. It counts single dimensions only, so runs stay below it where gaps are narrow or delta is small.",
+        "The rate loglog is log(n^2/delta) and a little more, so that queries / (sum T* log(1/(2.4 delta))) tends to 1 "
+        f"as 1/log(1/delta). At delta = {least:g} it is still {np.median(end['queries / T* log']):.2f} for ratio "
+        f"tracking. The slope is 1 once forced queries are a small share. Tracking gives each arm of a stage at least "
+        f"sqrt(T) - n k/2 of its T queries, in all up to {_forced(20 * TIME):.0%} of 20 T* at T* = {TIME:,} and "
         f"{_forced(20 * LONG_TIME):.0%} at {LONG_TIME:,}.",
-        f"Some runs go astray, with more than {LATE} times sum T* beta queries: {late}. Few queries made an arm that "
-        "matters look far from mattering while two other nodes seem nearly tied: those take the queries, its weight is "
-        "almost 0, and it waits for forced queries, of which there are some sqrt(T) after T. Hence medians.",
+        f"Some runs go astray, with more than {LATE} times sum T* beta queries: {late}. After few queries an "
+        "important arm looks unimportant while two other nodes seem nearly tied. Those take the queries, its weight "
+        "is almost 0, and it gets forced queries only, some sqrt(T) after T. Hence medians.",
     )
 
 

@@ -73,7 +73,7 @@ def images(data: Path | None, count: int) -> Images:
 
 
 def on_images(options: Settings, images: Images) -> list[str]:
-    """Notes that the images are not the paper's, if they are not."""
+    """Builds a note if the images are not the paper's."""
     return [] if options.data else [f"The paper's images are Tiny ImageNet, these are {images.label}."]
 
 

@@ -1,9 +1,10 @@
 """Error rates of DS-UCB with the paper's radius, with the proved one, and with Bernoulli KL intervals.
 
 The paper runs DS-UCB with radii sqrt(C log(1 + (1 + log t) / delta') / t), C = 0.1, which is no bound for rewards in
-[0, 1]; Lemma 1 proves a radius some six times as wide. Here n = 20 points of m = 192 dimensions, k = 3, 20 instances of
-three kinds: points around the middle of the cube, each at a scale of its own (contrast), crops of photographs, 8 x 8 x
-3 (crops), and corners of the cube (binary), whose rewards have the largest variance, up to 1/4. An extension.
+[0, 1]. Lemma 1 proves a radius some six times as wide. Here n = 20 points have m = 192 dimensions, k = 3. There are 20
+instances of three kinds: points around the middle of the cube, each at a scale of its own (contrast), crops of
+photographs, 8 x 8 x 3 (crops), and corners of the cube (binary), whose rewards have the largest variance, up to 1/4.
+This is an extension of the paper.
 """
 
 from collections.abc import Sequence
@@ -30,11 +31,11 @@ KINDS = {
     "crops": (partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS),
     "binary": (partial(binary_rows, N, M), BINARY_LEVELS),
 }
-QUICK_KINDS = ("contrast", "binary")  # rewards of the smallest and of the largest variance
+QUICK_KINDS = ("contrast", "binary")  # kinds whose rewards have the smallest and the largest variance
 PAPER = "C = 0.1"
 RULES = {PAPER: Lil(), "Lemma 1": Lemma1(), "KL": KL()}
 RADIUS_SCALE = 0.1  # C
-LEAP = {"leap": 1}  # dimensions drawn each round: with so few of them in all, arms get two to five queries in a row
+LEAP = {"leap": 1}  # dimensions drawn per round; with so few in all, arms get two to five queries in a row
 
 
 Counts = dict[tuple[str, str], np.ndarray]  # (kind, rule) -> int (2, deltas): wrong answers, and runs that stopped
@@ -52,7 +53,7 @@ def run(options: Settings) -> Report:
         images = common.as_images(np.concatenate(drawn), kind, levels)
         variances[kind] = float(np.mean([decisive_variance(points / (levels or 1)) for points in drawn]))
         for rule, radius in RULES.items():
-            factory = partial(ds_ucb, ties="lowest", interval=radius)  # a wrong leader may tie with another one
+            factory = partial(ds_ucb, ties="lowest", interval=radius)  # A wrong leader may tie with another node.
             sweeps[kind, rule] = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
     by_delta = {name: common.by_value(columns, "delta") for name, columns in sweeps.items()}
     counts = {
@@ -66,12 +67,12 @@ def run(options: Settings) -> Report:
         joined(sweeps, "sweep"),
         partial(draw, counts=counts, variances=variances, deltas=np.array(deltas)),
         notes=(
-            f"{instances * seeds:,} runs a row, on all instances alike. A run is wrong if it stops with other centers "
-            "than greedy's, or in another order. allowed: what a rule of error probability delta exceeds with a "
-            f"probability of {FALSE_ALARM:.1%}.",
+            f"{instances * seeds:,} runs per row, equally many on each instance. A run is wrong if it stops with other "
+            "centers than greedy's, or in another order. allowed: the share that a rule of error probability delta "
+            f"exceeds with probability {FALSE_ALARM:.1%}.",
             f"The variance of a reward of the next center: {shown}; C / 2 = {RADIUS_SCALE / 2:g}. Where it is larger, "
-            "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is read after m "
-            "samples, so few dimensions mean few errors, too.",
+            "the radius with C = 0.1 is too small, and errors fall more slowly than delta. An arm is known exactly "
+            "after m samples, so few dimensions also mean few errors.",
         ),
         grid=[
             {

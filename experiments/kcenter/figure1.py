@@ -1,7 +1,7 @@
 """The figure on C of Jali, Karamchandani, Moharir: queries and errors of DS-UCB against the scale of its radii.
 
 Radii are sqrt(C log(1 + (1 + log t) / delta') / t), delta = 0.1, k = 10 centers of 1000 images, first center image 0.
-The figure has no printed values; from it the paper picks C = 0.1. The radius of the answer is the distance of the image
+The figure has no printed values; the paper chooses C = 0.1 by it. The radius of the answer is the distance of the image
 farthest from its nearest center.
 """
 
@@ -20,7 +20,7 @@ from jaxbandits.kcenter import Dimensions, Lil, ds_ucb
 SIZE, QUICK_SIZE = (1000, 10_000), (100, 500)  # images of an instance, and in all
 PICKED = 0.1
 SCALES = (1e-4, 1e-3, 3e-3, 1e-2, 3e-2, 0.1)
-LARGE = (0.3, 1.0)  # three to six times the queries of 0.1, so there are fewer runs
+LARGE = (0.3, 1.0)  # values with three to six times the queries of 0.1, which get fewer runs
 
 
 def ucb(problem: Dimensions, *, radius_scale: Any, **settings: Any) -> Algorithm:
@@ -50,13 +50,13 @@ def run(options: Settings) -> Report:
         left, middle, right = split(figure, (12, 4.2), 1, 3)
         curve(left, list(cells), [cell.line for cell in cells.values()], f"first {n} images", 0)
         draw_instances(left, list(cells), list(cells.values()))
-        left.set(yscale="log", ylabel="queries until ten centers", title="What the radii cost")
+        left.set(yscale="log", ylabel="queries until ten centers", title="The cost of wide radii")
         left.legend(loc="upper left", fontsize=9)
         curve(middle, list(cells), list(errors.values()), "not greedy's, in order", 1)
         curve(middle, list(cells), list(set_errors.values()), "not greedy's, as a set", 2)
         middle.axhline(common.DELTA, color="k", lw=1, ls=":")
         middle.text(SCALES[0], common.DELTA, "delta", va="bottom", fontsize=9)
-        middle.set(ylabel=f"share of the runs, {1 + others} instances", title="How often the centers are wrong")
+        middle.set(ylabel=f"share of the runs, {1 + others} instances", title="The share of wrong centers")
         middle.set_ylim(-0.03, 1.05)
         middle.legend(loc="lower left", fontsize=9, bbox_to_anchor=(0, 0.14))
         curve(right, list(cells), list(radii.values()), "", 3)
@@ -75,7 +75,7 @@ def run(options: Settings) -> Report:
             grows("queries grow with C", [cell.line for cell in cells.values()]),
             grows("errors fall with C", list(errors.values()), ".2f", down=True),
             Claim(
-                "small radii do err: all answers are wrong at C = 0.01 or below",
+                "small radii err: all answers are wrong at C = 0.01 or below",
                 f"{errors[1e-2].ours:.0%} at 0.01",
                 all(errors[scale].ours == 1 for scale in SCALES if scale <= 1e-2),
             ),
@@ -93,7 +93,7 @@ def run(options: Settings) -> Report:
             f"{1 + others} instances of {n} images that share none. Ordered (set): the runs on the first {n} images "
             "with greedy's centers in order (as a set). Errors and radius: over all runs on all instances.",
             "The radius is a squared distance, over greedy's; below 1 the answer is better than greedy's. At the "
-            "smallest C centers rest on hardly more than one number of each image, and yet their radius is "
+            "smallest C centers depend on hardly more than one number of each image, yet their radius is "
             f"{radii[SCALES[0]].ours:.2f} times greedy's.",
         ),
         grid=[

@@ -1,8 +1,7 @@
-"""The ten images that greedy k-center picks from a thousand, and those that sampling picks, with what each costs.
-
-DS-UCB and DS-TS look at one of 64 x 64 x 3 numbers of two images a query, NS-TS at their distance through Gaussian
-noise, exact greedy at everything. delta = 0.1, first center image 0. DS-UCB with a tenth of the paper's C shows what
-wrong answers look like. The picture is of the first run of each.
+"""The ten images that greedy k-center and sampling choose from a thousand, and their costs. A query of DS-UCB and DS-TS
+reads one of 64 x 64 x 3 numbers of two images. A query of NS-TS observes their distance with Gaussian noise. Exact
+greedy reads everything. delta = 0.1, first center image 0. DS-UCB with a tenth of the paper's C shows examples of wrong
+answers. The picture is of each rule's first run.
 """
 
 from argparse import ArgumentParser
@@ -23,16 +22,16 @@ from jaxbandits.kcenter._problem.images import SIDE
 SIZE, QUICK_SIZE = (1000, 10), (50, 5)  # images and centers
 VARIANCE = 1e-4
 SMALL_C = 0.01
-THOMPSON_LEAP = {"leap": 4}  # dimensions drawn each round: DS-TS, whose runs take minutes, uses two or three of them
+THOMPSON_LEAP = {"leap": 4}  # dimensions drawn per round; DS-TS, whose runs take minutes, uses two or three of them
 GREEDY, UCB, TS, NOISY, RANDOM = "exact greedy", "DS-UCB", "DS-TS", "NS-TS", "random sampling"
 SMALL = f"DS-UCB, C = {SMALL_C}"
-CERTAIN = (UCB, TS, NOISY, RANDOM)  # rules with errors at most as frequent as delta
+CERTAIN = (UCB, TS, NOISY, RANDOM)  # rules with an error rate of at most delta
 RED, GREEN, BLUE, GREY, INK = "#d0021b", "#1e7d4f", "#1b4f8f", "#8a8a8a", "#222222"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
     common.add_arguments(parser)
-    parser.add_argument("--random", action="store_true", help="show random sampling too (minutes)")
+    parser.add_argument("--random", action="store_true", help="add random sampling (minutes)")
 
 
 def run(options: Settings) -> Report:
@@ -56,7 +55,7 @@ def run(options: Settings) -> Report:
         sweeps[RANDOM] = sampled(RANDOM, ds_random, drawn=DRAWS, seeds=1, lanes=1)
 
     printed, needed = naive_queries(n, m, k)
-    # Greedy itself as one run, which needs m (n - p) numbers at the p-th stage.
+    # Greedy itself counts as one run, which needs m (n - p) numbers at the p-th stage.
     exact = {"answer.indices": greedy(images.sums, k=k).centers, "answer.queries": m * (n - np.arange(1, k))}
     exact |= {"pulls": needed, "status": Status.STOPPED, "ordered": True, "members": True, "radius": 1.0}
     shown = {GREEDY: {name: np.asarray(value)[None] for name, value in exact.items()}} | sweeps
@@ -67,10 +66,10 @@ def run(options: Settings) -> Report:
         joined(sweeps),
         partial(draw, shown=shown, points=images.points, label=images.label),
         notes=(
-            f"Greedy is counted with the {number(needed)} numbers that it needs, m (n - p) at the p-th stage; the "
-            f"paper counts n m k = {number(printed)}. A query of NS-TS is a whole distance with noise of variance "
-            f"{VARIANCE:g}, so its number is not compared. radius: the squared distance of the image farthest from its "
-            "nearest center, over greedy's.",
+            f"Greedy's queries are the {number(needed)} numbers that it needs, m (n - p) at the p-th stage; the paper "
+            f"counts n m k = {number(printed)}. A query of NS-TS is a whole distance with noise of variance "
+            f"{VARIANCE:g}, so its number is not compared. radius: the squared distance of the image farthest from "
+            "its nearest center, over greedy's.",
         ),
         grid=[
             {
@@ -100,7 +99,7 @@ def claims(sweeps: dict[str, Columns], needed: int) -> list[Claim]:
     ]
 
 
-# The figure, placed by hand so that bars stand under their images; in inches.
+# The figure's layout in inches; it keeps the bars under their images.
 IMAGE, GAP, BAR = 0.92, 0.08, 0.62
 LEFT, TOP, BOTTOM, BETWEEN = 2.65, 1.15, 0.15, 0.26
 

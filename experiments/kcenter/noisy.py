@@ -1,6 +1,6 @@
 """Shared parts of the experiments on noisy distances: expected lengths of runs, and runs that end at a budget.
 
-A run for ten centers also says when it had three, and so does one that reached its budget later: see `common.until`.
+A run for ten centers also shows when it had three, even if it reached its budget later; see `common.until`.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ K1 = least_k1(ALPHA)
 
 
 def known(line: Line) -> Line:
-    """Replaces a mean of queries by infinity if a run was censored, since no mean is known then."""
+    """Replaces a mean of queries by infinity if a run was censored, since the mean is then unknown."""
     return line._replace(ours=np.inf, se=np.nan) if line.censored or line.failed else line
 
 
@@ -48,18 +48,18 @@ def expected(times: np.ndarray, n: int) -> np.ndarray:
 
 
 def slashed(values: Iterable[float]) -> str:
-    """Numbers side by side, as 31/27/29."""
+    """Formats numbers side by side, as 31/27/29."""
     return "/".join(map(common.rounded, values))
 
 
 def slashed_means(lines: Iterable[Line]) -> str:
-    """Means side by side, then their standard errors, if they are known."""
+    """Formats means side by side, then their standard errors, if known."""
     means, errors = zip(*((each.ours, each.se) for each in map(known, lines)), strict=True)
     return slashed(means) + (f" +- {slashed(errors)}" if np.isfinite(errors).any() else "")
 
 
 def draw_by_place(figure: Any, places: Iterable[tuple[int, int]], title: str) -> Any:
-    """Axes with a place for every n and k."""
+    """Creates axes with a position for every n and k."""
     axes = split(figure, (8, 4.8), 1, 1)
     side_by_side(axes, [f"{n}\n{k}" for n, k in places], yscale="log", ylabel="queries", title=title)
     axes.set_xlabel("n (above), k (below)")

@@ -39,9 +39,9 @@ class Rule(NamedTuple):
     factory: common.Rule
     printed: Mapping[Place, float]  # in the table's unit
     drawn: Mapping[str, int] = common.LEAP
-    has_others: bool = False  # it also runs on other instances
+    has_others: bool = False  # True if it also runs on other instances
     times: int = 1  # factor on the number of runs on the first images
-    is_random: bool = False  # random sampling, which is slow and limited by --random-up-to
+    is_random: bool = False  # True for random sampling, which is slow and limited by --random-up-to
 
 
 def scheduled_runs(
@@ -88,9 +88,8 @@ class Measured(NamedTuple):
 
 
 def measured(quantity: str, columns: Columns, *, unit: float = 1.0, printed: float | None = None) -> Measured:
-    """Queries of the runs in `columns`.
-
-    The paper's number is one instance's, which it does not name: it may be off by what instances differ.
+    """Measures the queries of the runs in `columns`. The paper's number is for one unnamed instance, so it may differ
+    by the spread between instances.
     """
     means = np.array([runs["pulls"].mean() / unit for runs in common.by_value(columns, "instance").values()])
     first, spread = chosen(columns, columns["instance"] == 0), ""
@@ -173,7 +172,7 @@ def report(
 
 
 def factors(values: Mapping[Place, float]) -> str:
-    """Numbers side by side, each with its n and k."""
+    """Formats numbers side by side, each with its n and k."""
     return ", ".join(f"{value:.3g} (n = {n:,}, k = {k})" for (n, k), value in values.items())
 
 

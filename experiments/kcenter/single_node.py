@@ -1,12 +1,11 @@
-"""Why two nodes are queried: the rule of DS-UCB, which pulls the leader alone, with and without an end to its pulls.
+"""Why two nodes are queried: DS-UCB's rule, which pulls the leader alone, with a limited and an unlimited number of
+pulls per arm. The leader is the node of largest upper bound. Its rivals are pulled only while they lead, so their upper
+bounds stay just below the leader's, above its distance. A stage ends once the leader's lower bound is above theirs.
 
-The leader is the node of largest upper bound. Its rivals are pulled only while they lead, so their upper bounds stay
-just below the leader's, above its distance; a stage ends once the leader's lower bound is above theirs.
-
-Noisy distances (Gaussian, variance 0.01; three candidates for a second center, at 0.5, 0.5 and 0.5 + gap): NS-TS,
-which pulls the candidate of largest mean as well (a pair), beside the leader alone; mix 0 both. Dimension sampling:
-DS-UCB for the second center of ten images, of which m random dimensions are taken. An arm is read exactly after m
-queries, at m more, so that a stage costs about 2 m and what the rivals take.
+Noisy distances (Gaussian, variance 0.01; three candidates for a second center, at 0.5, 0.5 and 0.5 + gap): NS-TS, which
+pulls the candidate of largest mean as well (a pair), and the leader alone, both with mix 0. Dimension sampling: DS-UCB
+for the second center of ten images, of which m random dimensions are taken. After m queries an arm is read exactly, for
+m more queries. A stage thus costs about 2 m plus the rivals' queries.
 """
 
 from functools import partial
@@ -37,15 +36,15 @@ PULLS = {"pair": "a pair (NS-TS)", "leader": "the leader alone"}
 
 
 class Read(NamedTuple):
-    """The runs with dimension sampling, m of them."""
+    """The runs with dimension sampling, for one m."""
 
     over: np.ndarray  # (runs,)  queries over 2 m
-    gaps: np.ndarray  # (blocks,)  to the second best
+    gaps: np.ndarray  # (blocks,) gap to the second best
     law: np.ndarray  # (blocks,)  queries of the rivals
     excess: np.ndarray  # (blocks,)  mean queries beyond 2 m
 
 
-Noisy = dict[tuple[str, float], Columns]  # (how is pulled, gap) -> the runs
+Noisy = dict[tuple[str, float], Columns]  # (rule, gap) -> the runs
 
 
 def run(options: Settings) -> Report:
@@ -78,22 +77,22 @@ def run(options: Settings) -> Report:
         joined(pulled | read, "sweep"),
         partial(draw, noisy=noisy, law=law, reads=reads, limit=limit),
         notes=(
-            "Queries of the best and of its most queried rival are medians over all runs, and the width is of "
-            "the best's interval after so many. The law of a pair is 2 beta T*. Of images the median and, in "
-            f"brackets, the range over {len(rows)} blocks of {SIZE}; their law: queries until the radius is below a "
-            "rival's gap, summed over the rivals.",
-            "The leader alone does end where the gap is large: a query moves a rival's upper bound in steps of about "
-            "sqrt(variance) over its queries, and once such a step takes it below the leader's lower bound, which "
-            "comes as near to its upper bound as you like, the stage is over. Small gaps mean many queries of the "
-            "rivals and hence small steps, and an interval of that width takes the square of that many queries. With "
-            "dimension sampling a stage may end so before its 2 m queries, where m is large.",
+            "Queries of the best node and of its most queried rival are medians over all runs. The width is that "
+            "interval's width of the best node after its median queries. The law of a pair is 2 beta T*. For images, "
+            f"entries are the median and, in brackets, the range over {len(rows)} blocks of {SIZE}. Their law is the "
+            "number of queries until the radius is below a rival's gap, summed over the rivals.",
+            "The leader alone ends if the gap is large. A query moves a rival's upper bound by about sqrt(variance) "
+            "over its queries. The stage is over once such a step takes it below the leader's lower bound, which "
+            "comes arbitrarily close to its upper bound. Small gaps mean many queries of the rivals and hence small "
+            "steps, and an interval of that width takes the square of that number of queries. With dimension sampling "
+            "and large m, a stage may end this way before its 2 m queries.",
         ),
         grid=grid(noisy, limit, law, reads),
     )
 
 
 def tables() -> np.ndarray:
-    """Distances, an instance of every gap beside the other: from its node 0, node 1 is farther than all others."""
+    """Builds the distances, with one instance per gap; from its node 0, node 1 is farther than all others."""
     distances = 0.5 * (1 - np.eye(NODES * len(GAPS)))
     first = NODES * np.arange(len(GAPS))
     distances[first, first + BEST] = distances[first + BEST, first] = 0.5 + np.array(GAPS)
@@ -125,7 +124,9 @@ def read_of(columns: Columns, images: runs.Images, rows: np.ndarray) -> Read:
 
 
 def rivals(gaps: np.ndarray, m: int) -> np.ndarray:
-    """Queries until every rival's upper bound is below the best distance, were its mean exact; 2 m if m do not do."""
+    """Counts queries until every rival's upper bound, around its exact mean, is below the best distance; 2 m if m do
+    not suffice.
+    """
     t = np.arange(1, m + 1)
     radius = np.sqrt(RADIUS_SCALE * np.log1p((1 + np.log(t)) * SIZE / runs.DELTA) / t)
     wide = np.searchsorted(-radius, -gaps, side="right")  # number of radii that are not below the gap
@@ -154,7 +155,7 @@ def read_claims(reads: dict[int, Read]) -> list[Claim]:
     least = listed({f"m = {m}:": read.over.min() for m, read in reads.items()}, ".2f")
     over = np.concatenate([read.over for read in reads.values()])
     enough = all_of("with dimension sampling a stage takes at least 2 m queries", over >= 1)
-    within = "what it takes beyond 2 m brings the rivals' bounds below the best distance: within 30 % in the median"
+    within = "queries beyond 2 m agree with the law of the rivals' bounds, within 30 % in the median"
     return [
         enough._replace(measured=f"{enough.measured}; smallest over 2 m at {least}"),
         between(within, ratios, 0.7, 1.3, ".2f"),

@@ -1,7 +1,7 @@
 """Table I of Jali, Karamchandani, Moharir: queries of DS-UCB against delta, on 1000 images.
 
-k = 10 centers, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. How the queries grow as delta
-shrinks tells which union bound the paper's runs had: over n points, or over n^2 pairs as its equation (22) prints.
+k = 10 centers, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. The growth of the queries as
+delta shrinks identifies the union bound of the paper's runs: over n points, or over n^2 pairs as in its equation (22).
 """
 
 from functools import partial
@@ -53,12 +53,12 @@ def run(options: Settings) -> Report:
         notes=(
             f"first {n}: the mean of {cells['points'][0].line.runs} runs on the first {n} images with its standard "
             f"error. instances: the mean over {len(growth)} instances of {n} images that share none, and their range. "
-            "The verdict compares the first images with the paper's, which are another instance: it allows for what "
-            "instances differ. Ordered (set): runs with greedy's centers in order (as a set).",
+            "The verdict compares the first images with the paper's, which are another instance, and allows for the "
+            "spread between instances. Ordered (set): runs with greedy's centers in order (as a set).",
             "Growth from delta = 0.3 to 0.001 over these instances: "
-            f"{common.spread(growth, '{:.2f}'.format, np.mean)}. The law of the radii allows at most a factor 1.33 "
-            "with pairs, so the paper's runs had a union over n points at most. That is not proved to err with "
-            "probability at most delta, nor is C = 0.1.",
+            f"{common.spread(growth, '{:.2f}'.format, np.mean)}. With pairs, the law of the radii allows at most a "
+            "factor 1.33, so the paper's runs had a union over at most n points. Neither that union nor C = 0.1 is "
+            "proved to err with probability at most delta.",
             *common.on_images(options, images),
         ),
         grid=[
@@ -101,7 +101,7 @@ def draw(figure: Any, *, cells: dict[str, list[Measured]], n: int, is_full: bool
         left.plot(DELTAS, np.multiply(PRINTED, UNIT), "kx", label="printed in the paper")
     right.plot(DELTAS, np.divide(PRINTED, PRINTED[0]), "kx", label="printed in the paper")
     left.set(ylabel="queries until ten centers", title=f"Table I: DS-UCB on {n} images", ylim=(0, None))
-    right.set(ylabel="queries / queries at delta = 0.3", title="The growth tells the union bound")
+    right.set(ylabel="queries / queries at delta = 0.3", title="The growth identifies the union bound")
     for axes, corner in ((left, "lower left"), (right, "upper left")):
         axes.set(xscale="log", xlabel="delta")
         axes.invert_xaxis()

@@ -1,8 +1,8 @@
 """Table II of Jali, Karamchandani, Moharir: queries of DS-UCB, random sampling and naive greedy, by n and k.
 
 delta = 0.1, radius scale C = 0.1, first center image 0, images of 64 x 64 x 3 numbers. The radii have a union over n
-points and the mean of the samples, which reproduces the paper's numbers; what it prints, a union over pairs and the
-root of the mean, is shown too. Random sampling takes minutes for n = 1000 and an hour for 10,000.
+points and the mean of the samples, which reproduces the paper's numbers. The printed ones, a union over pairs and the
+root of the mean, are shown too. Random sampling takes minutes for n = 1000 and an hour for 10,000.
 """
 
 from argparse import ArgumentParser
@@ -32,7 +32,10 @@ RULES = {
     "random": Rule("random sampling", HEADING.format("random"), ds_random, PRINTED_RANDOM, is_random=True),
 }
 ROUNDING = 0.5
-BELOW_NAIVE = {100: 15, 10_000: 200}  # factor by which DS-UCB is below naive greedy, from this number of images on
+BELOW_NAIVE = {
+    100: 15,
+    10_000: 200,
+}  # factor by which DS-UCB is below naive greedy, and the number of images from which on it is
 GROWTH = (3.0, 5.0)  # range of the growth from 1000 to 10,000 images
 
 
@@ -55,7 +58,7 @@ def run(options: Settings) -> Report:
     return sampling.report(
         f"Table II of Jali et al.: queries x 1e5 until k centers of n images, {images.label}",
         sweeps,
-        RULES | {"as printed": RULES["as printed"]._replace(printed={})},  # its marks would cover the marks of DS-UCB
+        RULES | {"as printed": RULES["as printed"]._replace(printed={})},  # its marks would cover DS-UCB's
         cells,
         claims=claims(cells, sweeps, m) + (image_claims(cells["DS-UCB"], m) if options.data is not None else []),
         notes=[*notes(cells["DS-UCB"]), *common.on_images(options, images)],
@@ -126,8 +129,8 @@ def notes(row: dict[Place, Measured]) -> tuple[str, ...]:
     spread = ", ".join(f"{means.std(ddof=1) / means.mean():.0%} at {n}" for n, means in several.items())
     return (
         "ours: the mean over runs on the first n images with its standard error; naive: n m k, as the paper counts. "
-        "instances: the mean over instances of n consecutive images, and their range; they share no images where there "
-        "is room for that, and start at other images in any case. Ordered (set): runs with greedy's centers in order "
+        "instances: the mean over instances of n consecutive images, and their range; They share no images if there "
+        "are enough, and start at different images in any case. Ordered (set): runs with greedy's centers in order "
         "(as a set).",
         f"Instances differ by {spread} (one standard deviation). The verdict compares the first images with the "
         "paper's, which are another instance, and allows for that.",

@@ -2,7 +2,7 @@
 
 DS-TS queries the leader against the slot of the smallest posterior draw with probability `mix`, otherwise against the
 slot of the smallest lower bound: mix = 1, 0.99 and 0. delta = 0.1, first center image 0, images of 64 x 64 x 3 numbers.
-DS-UCB stands beside. Runs of 5000 and 10,000 images take long: --up-to says where to end.
+DS-UCB is shown for comparison. Runs of 5000 and 10,000 images take long; --up-to limits them.
 """
 
 from argparse import ArgumentParser
@@ -23,9 +23,11 @@ QUICK_SIZES = {50: Size(2, 1)}
 QUICK_STEP = 16  # step between the numbers of an image that are kept
 UP_TO = 1000
 PRINTED = printed_by_place("kcenter", "table3")  # for mix 1, 0.99 and 0
-PRINTED_UCB = {at: 10 * value for at, value in printed_by_place("kcenter", "table2 DS-UCB").items()}  # there 1e5
-LARGE = 500  # images from which on the claims on mixes hold
-GAIN = (1.15, 1.5)  # queries with mix 0 over those with 0.99
+PRINTED_UCB = {
+    at: 10 * value for at, value in printed_by_place("kcenter", "table2 DS-UCB").items()
+}  # printed in units of 1e5
+LARGE = 500  # number of images from which on the claims on mixes hold
+GAIN = (1.15, 1.5)  # queries with mix 0 over queries with 0.99
 COST = (2.0, 5.0)  # queries of DS-TS / queries of DS-UCB
 UNIT = 1e4
 
@@ -38,7 +40,7 @@ RULES = {
         f"kcenter DS-TS, {name}: n = {{}}",
         partial(ds_ts, mix=MIXES[i]),
         {at: row[i] for at, row in PRINTED.items()},
-        drawn={"leap": 1},  # every further one brings posterior draws, and DS-TS often changes its slot
+        drawn={"leap": 1},  # Each further one costs posterior draws, and DS-TS often changes its slot
         has_others=name == PAPER,
     )
     for i, name in enumerate(NAMES)
@@ -74,7 +76,7 @@ def run(options: Settings) -> Report:
 
 
 def sizes_and_images(options: Settings) -> tuple[dict[int, Size], Images]:
-    """As many images as make the instances of the smallest size disjoint."""
+    """Loads enough images to make the instances of the smallest size disjoint."""
     sizes = QUICK_SIZES if options.quick else {n: size for n, size in SIZES.items() if n <= options.extra["up_to"]}
     images = common.images(options.data, max(max(sizes), min(n * (1 + size.others) for n, size in sizes.items())))
     if options.quick:
@@ -137,9 +139,9 @@ def grid(cells: Cells) -> list[dict[str, str]]:
 def notes(cells: Cells) -> tuple[str, ...]:
     texts = [
         "Means of runs on the first n images with their standard errors, all in 1e4 queries. DS-UCB has radii of scale "
-        "C = 0.1 and a union over n points, DS-TS the wider KL intervals and a union over pairs: what DS-TS costs more "
-        "is the interval's doing. At equal intervals, mix 0 against 0.99, posterior draws save queries. The paper's "
-        "images and first center are unknown."
+        "C = 0.1 and a union over n points; DS-TS has the wider KL intervals and a union over pairs, which explain "
+        "its extra cost. At equal intervals, mix 0 against 0.99, posterior draws save queries. The paper's images and "
+        "first center are unknown."
     ]
     for at, cell in cells[PAPER].items():
         if len(cell.instances) > 2:

@@ -1,7 +1,7 @@
 """Table IV of Jali, Karamchandani, Moharir: queries of DS-TS, random sampling and naive greedy, by n and k.
 
-delta = 0.1, Bernoulli KL intervals with a union over pairs for both, DS-TS with mix 0.99: its runs are shared with
-Table III. Random sampling takes minutes a run from n = 500 on.
+delta = 0.1, Bernoulli KL intervals with a union over pairs for both; DS-TS with mix 0.99, whose runs are shared with
+Table III. Random sampling takes minutes per run from n = 500 on.
 """
 
 from argparse import ArgumentParser
@@ -48,8 +48,8 @@ def run(options: Settings) -> Report:
         claims=claims(cells, sweeps, m, is_real=options.data is not None and not options.quick),
         notes=[
             "Means of runs on the first n images with their standard errors; naive: n m k, as the paper counts, and "
-            "needed: m for each candidate and each new center. An arm costs at most 2 m queries, m of them for reading "
-            "it at its cap, so that random sampling may take twice the needed ones, and nearly does."
+            "needed: m for each candidate and each new center. An arm costs at most 2 m queries, m of them to read it "
+            "at its cap. Random sampling may thus take twice the needed queries, and nearly does."
         ],
         grid=[row for at, cell in cells["DS-TS"].items() for row in rows(at, cell, cells["random"].get(at), m)],
         unit=UNIT,
@@ -62,9 +62,9 @@ def claims(cells: Cells, sweeps: Sweeps, m: int, *, is_real: bool) -> list[Claim
     claims = [every_run_stops(sweeps.values()), common.greedy_was_found(sweeps.values())]
     if cells["random"]:
         used = {at: cell.line.ours / (2 * needed[at]) for at, cell in cells["random"].items()}
-        what = "random sampling takes more queries than naive greedy needs, and at most 2 m an arm"
+        what = "random sampling takes more queries than naive greedy needs, and at most 2 m per arm"
         within = all(0.5 < value <= 1 for value in used.values())
-        claims.append(Claim(what, f"{factors(used)} of 2 m an arm; half is needed", within))
+        claims.append(Claim(what, f"{factors(used)} of 2 m per arm; half is needed", within))
     if is_real:
         saved = {"n = {:,}, k = {}:".format(*at): needed[at] / cell.line.ours for at, cell in cells["DS-TS"].items()}
         claims.append(between("DS-TS takes at least 4 times fewer queries than naive greedy needs", saved, 4))

@@ -1,4 +1,4 @@
-"""Table V of Jali, Karamchandani, Moharir: NS-TS on noisy distances of images, and how much the images matter.
+"""Table V of Jali, Karamchandani, Moharir: NS-TS on noisy distances of images, and the spread between images.
 
 Gaussian noise of variance 0.01 on normalised squared distances, delta = 0.1, n = 100, 500 and 1000 images, mix 0.9, 0.8
 and 0. The paper names neither its images nor its first center: here instances are disjoint blocks of images, and the
@@ -23,7 +23,7 @@ from jaxbandits.kcenter import PairPull, ns_ts
 
 NOISE_SCALE = 0.1
 MIXES = (0.9, 0.8, 0.0)
-LIMIT = 2_000_000  # queries of a run
+LIMIT = 2_000_000  # budget of a run in queries
 BLOCKS, KS = {100: 10, 500: 4, 1000: 2}, (3, 5, 7, 10)
 QUICK_BLOCKS, QUICK_KS, QUICK_LIMIT = {100: 6}, (3, 5), 200_000
 UNIT = 1e3  # queries
@@ -38,7 +38,7 @@ class Blocks(NamedTuple):
 
     columns: Columns
     means: np.ndarray  # (mixes, blocks)  infinite where a run was censored
-    ended: np.ndarray  # the blocks all of whose runs ended
+    ended: np.ndarray  # the blocks whose runs all ended
     first: list[Line]  # line of every mix for the first block, beside the paper's; empty if there is none
     expected: np.ndarray  # (blocks,)  queries by 2 beta sum T*
 
@@ -99,7 +99,7 @@ def wrong(columns: Columns) -> int:
 def claims(table: Table) -> list[Claim]:
     ratios = np.concatenate([(blocks.means / blocks.expected).ravel() for blocks in table.values()])
     ratios = ratios[np.isfinite(ratios)]
-    # Each block once, until the last center that all its runs found.
+    # Each block counts once, until the last center that all its runs found.
     last = {(n, block): blocks.means[:, block] for (n, _), blocks in table.items() for block in blocks.ended}
     first, *others = np.array(list(last.values())).T
     logs = np.log(np.divide(others, first))
@@ -124,7 +124,7 @@ def claims(table: Table) -> list[Claim]:
 
 def row(n: int, k: int, blocks: Blocks, limit: int) -> dict[str, str]:
     def shown(value: float) -> str:
-        """Blocks that did not end are the longest, and only known to exceed the limit."""
+        """Blocks that did not end are the longest; they only exceed the limit."""
         return number(value) if np.isfinite(value) else f"> {number(limit / UNIT)}"
 
     paper, ours, stopped = PRINTED[n, k], blocks.means[0], runs.stopped(blocks.columns)
@@ -149,9 +149,9 @@ def notes(table: Table, seeds: int, limit: int) -> tuple[str, ...]:
         f"Block b holds images b n to (b+1) n - 1. {seeds} runs of each block and mix, the ordered shares over all of "
         f"them; a block ended if all its runs did, within {limit:,} queries. Median and, in brackets, range over "
         "blocks of their means.",
-        f"The gaps between the best and the second best candidate decide: for k = 3 the quickest block takes "
+        f"The gaps between the best and the second-best candidate decide. For k = 3 the quickest block takes "
         f"{slashed(easy)} thousand queries (n = {slashed(ours)}), and {slashed(hard)} "
-        "blocks do not end. The paper's one instance is a draw from such a range.",
+        "blocks do not end. The paper's single instance is a draw from such a range.",
     )
 
 

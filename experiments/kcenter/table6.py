@@ -1,11 +1,11 @@
 """Table VI of Jali, Karamchandani, Moharir: NS-TandS against NS-TS on noisy distances of few images.
 
 Gaussian noise of variance 0.001 on normalised squared distances, delta = 0.1, n = 15, 25 and 50 images. Instances are
-disjoint blocks of images, the first center is image 0 of each, and ratios on the same block are compared, as queries
-vary by a factor of 100. Blocks count on which all runs of NS-TS with mix 0 end within 150,000 queries.
+disjoint blocks of images; the first center is image 0 of each. Queries vary by a factor of 100, so ratios on the same
+block are compared. A block counts if all its runs of NS-TS with mix 0 end within 150,000 queries.
 
 NS-TandS solves for its weights every 100 queries, tracks differences (paper: omega - t/T) or ratios (ours: omega/t),
-stops at the rate "loglog" or "log", and counts t and T anew at each stage or never ("printed").
+stops at the rate "loglog" or "log", and restarts the counts t and T at each stage or never ("printed").
 """
 
 from functools import partial
@@ -135,8 +135,8 @@ def notes(table: Table, seeds: int) -> tuple[str, ...]:
         "geometric mean over blocks and its standard error. A block is censored (and left out) if one of its runs "
         f"took {TANDS_LIMIT:,} queries. The paper's are hundreds of queries.",
         f"The rate log takes {factors('difference, log', loglog)} times the queries of loglog with difference "
-        f"tracking and {factors('ratio, log', 'ratio, loglog')} times with ratio tracking; never to reset the counts "
-        f"takes {factors(printed, loglog)} times. Which of them the paper used its table does not tell.",
+        f"tracking and {factors('ratio, log', 'ratio, loglog')} times with ratio tracking; never resetting the counts "
+        f"takes {factors(printed, loglog)} times. The paper's table does not show which it used.",
     )
 
 

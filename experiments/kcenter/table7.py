@@ -29,11 +29,11 @@ MIXES = (0.9, 0.7, 0.0)
 KS = {55: (3, 5, 7, 10), 45: (5,), 35: (5,), 25: (5,), 15: (5,)}
 SIZES, QUICK = (55, 25, 15), (25,)
 RANDOM_SIZES = (25, 15)
-MANY = 25  # nodes from which runs are long, so that one is made instead of several
-TEST_EVERY = 1024  # queries of Random in a round
-LIMIT = 100_000_000  # rounds of a run
+MANY = 25  # number of nodes from which on runs are long, so one is made instead of several
+TEST_EVERY = 1024  # queries per round of Random
+LIMIT = 100_000_000  # budget of a run in rounds
 UNIT = 1e4
-CHOICE = 28.0  # beta where the first center is chosen
+CHOICE = 28.0  # beta for the choice of the first center
 TS, RANDOM = (*(f"NS-TS, mix {mix:g}" for mix in MIXES),), "Random"
 TANDS = {"NS-TandS, difference": "difference", "NS-TandS, ratio": "ratio"}
 DIFFERENCE, RATIO = TANDS
@@ -104,20 +104,21 @@ def run(options: Settings) -> Report:
         joined(parts, "sweep"),
         partial(draw, table=table),
         notes=(
-            f"Runs: {counts}; means and their standard errors. Random makes {TEST_EVERY} queries per round, which is "
-            f"the same law except that it stops up to {TEST_EVERY - 1} queries late. Cells without a number have not "
-            "been run: they take from ten minutes to hours.",
-            "The paper's first center is unknown, and its numbers are for one instance. Ours was chosen by its "
-            "T* to be like it, so levels may be compared to within a factor of two, ratios between rules better.",
+            f"Runs: {counts}; means and their standard errors. Random makes {TEST_EVERY} queries per round, which "
+            f"keeps its law except that it stops up to {TEST_EVERY - 1} queries late. Cells without a number have not "
+            "been run; they take from ten minutes to hours.",
+            "The paper's first center is unknown, and its numbers are for one instance. Ours was chosen by its T* to "
+            "resemble it, so levels are comparable within a factor of two, and ratios between rules more closely.",
         ),
         grid=[each for (n, k), row in table.items() for each in rows(n, k, row)],
     )
 
 
 def likely(distances: np.ndarray, n: int) -> Greedy:
-    """Greedy's centers from the first center whose 2 beta sum T* is nearest to the printed queries, in logarithm.
+    """Computes greedy's centers from the first center whose 2 beta sum T* is nearest, in logarithm, to the printed
+    queries.
 
-    Stages that end in a tie, or on judgements that are certain, have no such number.
+    Stages that end in a tie, or on certain judgements, have no such number.
     """
     solutions, misses = [], []
     for first in range(n):
@@ -138,11 +139,11 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
 
     def sweep(name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **more: Any) -> Columns:
         heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
-        lanes = -(-tasks * seeds // 2)  # so few that two cores share them
+        lanes = -(-tasks * seeds // 2)  # few, so that two cores can share them
         settings = {"k": k, "action": action, "lanes": lanes} | shared | more
         return runs.distance_runs(heading, rule, **settings)
 
-    # Posterior draws are most of the work: without them, mix 0 has a program of its own.
+    # Posterior draws are most of the work, so mix 0 has a program of its own without them.
     drawn = sweep("NS-TS by posterior", ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]})
     sweeps = {(f"NS-TS, mix {mix:g}", 0): columns for mix, columns in runs.by_value(drawn, "mix").items()}
     sweeps[TS[-1], 0] = sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull)

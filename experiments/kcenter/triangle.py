@@ -1,9 +1,8 @@
-"""The triangle inequality between centers: what it saves DS-UCB, and NS-TS on judgements of shoes.
-
-A lower bound of a distance is raised by way of the other centers, and a node is not queried against a new center that
-cannot be its nearest. Points: 200 points of 1000 dimensions in 5, 10 and 20 clusters of half width 0.05, 300 different
-digits (with KL intervals: their rewards vary too much for C = 0.1), 100 images; and the first 25 and 15 shoes of
-Zappos, where --data has them. k = 10 (shoes: 5), delta = 0.1. An extension of the paper.
+"""The triangle inequality between centers: its savings for DS-UCB, and for NS-TS on judgements of shoes. The distances
+to other centers raise the lower bound of a distance, and a node is not queried against a new center that cannot be its
+nearest. Points: 200 points of 1000 dimensions in 5, 10 and 20 clusters of half width 0.05, 300 different digits (with
+KL intervals: their rewards vary too much for C = 0.1), 100 images; and the first 25 and 15 shoes of Zappos, if --data
+has them. k = 10 (shoes: 5), delta = 0.1. This is an extension of the paper.
 """
 
 from functools import partial
@@ -24,7 +23,7 @@ from jaxbandits.kcenter import KL, Lil, ds_ucb, ns_ts
 from jaxbandits.kcenter._problem.images import DIGIT_LEVELS
 from jaxbandits.kcenter._shared.triangle import tighten
 
-KIND = "squared"  # the relation of the distances and the metric
+KIND = "squared"  # relation of the distances to the metric
 WAYS = {"without": {}, "with": {"triangle": KIND}}
 LIL = Lil()
 K, SHOE_K = 10, 5
@@ -64,18 +63,19 @@ def run(options: Settings) -> Report:
         partial(draw, cases=cases, ratios=ratios),
         notes=(
             "with / without: of the mean queries, with its standard error over runs. skipped: the share of arms that "
-            "were never queried, as their center could not be the node's nearest. raised: the share whose lower bound "
-            "is raised at the end of a run. Shoes: NS-TS with mix 0.9, and distances between which the triangle "
+            "were never queried, because their center could not be the node's nearest. raised: the share whose lower "
+            "bound is raised at the end of a run. Shoes: NS-TS with mix 0.9, and distances between which the triangle "
             "inequality holds for roots, but not throughout for the distances themselves.",
-            "There is little to save: the first stage has one center, and no other one to go by; and what costs most "
-            "is telling the best nodes apart, by samples of their nearest centers, whose bounds are not the looser.",
+            "There is little to save. The first stage has a single center and so no triangle. Most of the cost is in "
+            "separating the best nodes, by samples of their nearest centers, whose bounds the inequality does not "
+            "improve.",
         ),
         grid=[row(name, case, ratios[name]) for name, case in cases.items()],
     )
 
 
 def sampled(images: runs.Images, n: int, options: Settings, seeds: int, interval: Lil | KL = LIL) -> Case:
-    """Runs of DS-UCB on instances of n points."""
+    """Runs DS-UCB on instances of n points."""
     total, m = images.points.shape
     problem = kcenter.Dimensions(n, m, K, images.levels)
     intervals = partial(kcenter.confidence, problem=problem, delta=runs.DELTA, interval=interval)
@@ -108,7 +108,7 @@ def effect(outcome: Outcome, intervals: kcenter.Confidence) -> dict[str, jax.Arr
     """Counts the arms of a finished run: all, skipped ones, and ones with a raised lower bound."""
     between, (_, lower, upper) = outcome.state.between, intervals
     nodes, slots = (jnp.arange(size) for size in lower.shape)
-    # The i-th center has arms with the i centers before it, a node that is none with all.
+    # The i-th center has arms with the i centers before it, any other node with all.
     is_center = nodes[:, None] == outcome.answer.indices
     order = jnp.where(is_center.any(axis=1), jnp.argmax(is_center, axis=1), slots.size)
     arms = slots < order[:, None]

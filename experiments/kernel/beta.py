@@ -1,7 +1,7 @@
 """Dependence of the regret of distributed kernel bandits on beta, which the paper tunes.
 
-The runs of kernel_figure1 (with --store they are not run again): means over all of them, at every beta; and the beta
-that theory asks of a fixed point, B + R sqrt((2/variance) log(2/delta)), with norm bound B = 1, noise R, delta = 0.1.
+Means over all runs of kernel_figure1 (with --store they are not run again), at every beta. Theory's beta at a fixed
+point is B + R sqrt((2/variance) log(2/delta)), with norm bound B = 1, noise R, delta = 0.1.
 """
 
 import numpy as np
@@ -15,7 +15,10 @@ from jaxbandits.kernel import confidence_width
 
 DELTA, NORM_BOUND = 0.1, 1.0
 TICKS = (20, 50, 100, 200, 500, 1000, 2000)
-FLATTEST_ELSEWHERE = ("h2", "hartmann4")  # functions on which DUETS depends on beta more than the other three
+FLATTEST_ELSEWHERE = (
+    "h2",
+    "hartmann4",
+)  # functions on which DUETS depends on beta more than the other three algorithms
 
 
 def run(options: Settings) -> Report:

@@ -24,7 +24,7 @@ NOISE_SCALE = 0.2
 NOISE_VARIANCE = NOISE_SCALE**2
 BETAS = (0.2, 0.5, 1.0, 2.0, 5.0)
 FUNCTIONS = {"h1": "h1", "h2": "h2", "branin": "Branin", "hartmann4": "Hartmann"}
-QUICK_FUNCTIONS = ("branin",)  # each needs a program of its own, and compiling dominates a quick run
+QUICK_FUNCTIONS = ("branin",)  # one, since each needs a program, and compiling dominates a quick run
 DIMENSIONS = {"h1": 10, "h2": 10, "branin": 2, "hartmann4": 4}
 RULES: dict[str, Callable[..., Algorithm]] = {
     "DUETS": kernel.duets,
@@ -34,7 +34,7 @@ RULES: dict[str, Callable[..., Algorithm]] = {
     "GP-UCB": kernel.gp_ucb,
     "BPE": kernel.bpe,
 }
-ALONE = ("GP-UCB", "BPE")  # one learner that queries one point at a time
+ALONE = ("GP-UCB", "BPE")  # single learners, which query one point at a time
 PLAYERS = ("DUETS", "DisKernelUCB", "ApproxDisKernelUCB", "N-KernelUCB")  # rules of the paper's Figure 1
 APPROXIMATE = "ApproxDisKernelUCB"
 MAX_INDUCING = 64  # capacity of its dictionaries, which held 38 points at most in Figure 1
@@ -45,8 +45,8 @@ AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 def environment(instance: Instance, n_agents: int, stream: Key) -> Environment:
     """Answers `numbered` queries, with noise that is a function of the stream, the round and the agent alone.
 
-    Two algorithms with the same stream see the same noise, in any rows of any sweeps. One draw serves all agents of a
-    round, where `kernel.environment` makes one for each.
+    Two algorithms with the same stream get the same noise, in any rows of any sweeps. One draw serves all agents of a
+    round, whereas `kernel.environment` makes one for each.
     """
 
     def respond(action: Numbered, noise: tuple[()]) -> Array:
@@ -63,7 +63,7 @@ def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict
 
 
 def runs(
-    heading: str,  # names the instances and the noise; with function and rule it is unique to these runs
+    heading: str,  # name of the instances and the noise; with function and rule, unique to these runs
     function: str,  # one of `FUNCTIONS`
     rule: str,  # one of `RULES`; a single learner queries n_agents horizon points
     *,
@@ -73,22 +73,22 @@ def runs(
     n_agents: int = AGENTS,
     horizon: int = HORIZON,
     size: int = SIZE,  # candidates
-    grid: tuple[int, ...] | None = None,  # rounds of the curve, of one learner or of all agents; if None, ten
+    grid: tuple[int, ...] | None = None,  # rounds of the curve, of one learner or of all agents; if None, ten of them
     instance: Mapping[str, Any] = {},  # further arguments of the factory of the function
     fixed: Mapping[str, Any] = {},  # further arguments of the algorithm
     max_inducing: int = MAX_INDUCING,
     noise_variance: float = NOISE_VARIANCE,  # noise variance of the posteriors
-    same_instance: bool = False,  # all replicates share the instance of the first
+    same_instance: bool = False,  # True if all replicates share the instance of the first
     dtype: Any = jnp.float64,
-    total: Callable[[PyTree, Decision, Array], dict[str, Array]] = lambda *asked: {},  # added up over the rounds
+    total: Callable[[PyTree, Decision, Array], dict[str, Array]] = lambda *asked: {},  # columns summed over the rounds
     metrics: Callable[[Instance, Outcome], dict[str, Array]] = lambda *ended: {},  # further columns
     **simulated: Any,
 ) -> jaxbandits.Results:
     """Runs an algorithm at several beta, on the same instances and noise as all others under the same heading.
 
-    Every run has `beta`, `replicate`, `regret`, the messages (`uplink` an agent, `downlink`, their sum
-    `communication`, how often anything was sent, `syncs`), the `curve` (G, 3), and for DUETS the sum if repeats are
-    sent again (`communication_draws`).
+    Every run has `beta`, `replicate`, `regret`, the messages (`uplink` per agent, `downlink`, their sum
+    `communication`, and `syncs`, the number of rounds with a message), the `curve` (G, 3), and for DUETS the sum if
+    repeats are sent again (`communication_draws`).
     """
     table = jaxbandits.grid(beta=np.asarray(betas, dtype), replicate=np.arange(replicates, dtype=np.int32))
     rounds, common = (n_agents * horizon, {}) if rule in ALONE else (horizon, {"n_agents": n_agents})
@@ -104,12 +104,12 @@ def runs(
         return make(root if same_instance else for_instance), for_noise
 
     grid = grid or kernel.every_tenth(rounds)
-    # Every round where the agents synchronise, which the steps of the downlink tell.
+    # Every round where the agents synchronise, as the steps of the downlink show.
     marks = sorted({*grid, rounds} if rule in ALONE else {*grid, *range(1, rounds + 1)})
     at_grid = np.searchsorted(marks, grid)
 
     def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment, jaxbandits.Record]:
-        del key  # it is the run's own, and the algorithms must share instances and noise
+        del key  # the run's own key; the algorithms must share instances and noise
         truth, for_noise = drawn(task)
         algorithm = jaxbandits.numbered(RULES[rule](truth.candidates, beta=task["beta"], **common))
         of_round = kernel.round_regret(truth)

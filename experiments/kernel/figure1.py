@@ -1,8 +1,8 @@
 """Figure 1 of Pavlovic, Salgia, Zhao (2024): regret and communication of distributed kernel bandits.
 
 10 agents, 50 rounds, noise of standard deviation 0.2, four functions, 1000 candidates drawn afresh in every run; beta
-is chosen per algorithm and function on runs of their own, out of .2, .5, 1, 2, 5. The paper averages 5 runs and prints
-no number. All algorithms of a run see the same candidates, function and noise.
+is chosen from .2, .5, 1, 2, 5 per algorithm and function, on separate runs. The paper averages 5 runs and prints no
+number. All algorithms of a run get the same candidates, function and noise.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from experiments.settings import Settings
 
 QUICK_FUNCTIONS = ("h2", "branin")
 TUNING, EVALUATION, QUICK_EVALUATION = 5, 20, 6
-GRID = (2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)  # 2: DUETS' first synchronisation
+GRID = (2, 5, 10, 15, 20, 25, 30, 35, 40, 45, 50)  # rounds; DUETS first synchronises after round 2
 DISTINCT = 1000 * (1 - 0.999**20)  # candidates expected in 20 uniform draws of 1000
 BASELINES = ("DisKernelUCB", "ApproxDisKernelUCB")  # rules that communicate
 
@@ -69,9 +69,9 @@ def run(options: Settings) -> Report:
         draw,
         notes=[
             f"beta chosen on {TUNING} runs, means over {runs} others, +- one standard error. "
-            "The paper's first claim is on communication, its second on regret; it gives no number for either.",
-            "Communication = numbers an agent sends, on average, and numbers broadcast. Where DUETS sends a repeated "
-            f"candidate again, as it must where candidates are a continuum: {repeated}.",
+            "The paper's first claim is on communication, its second on regret. It gives no number for either.",
+            "Communication = numbers an agent sends, on average, and numbers broadcast. If DUETS sends a repeated "
+            f"candidate again, as it must on a continuum of candidates: {repeated}.",
             *(
                 f"{name}, DUETS' regret minus the regret of "
                 + ", ".join("{} {:+.1f} +- {:.1f}".format(rule, *ahead(cells, f, rule)) for rule in PLAYERS[1:])
@@ -101,7 +101,7 @@ def at_chosen(results: jaxbandits.Results) -> dict[str, np.ndarray]:
 
 
 def ahead(cells: Cells, function: str, rule: str) -> tuple[np.ndarray, np.ndarray]:
-    """DUETS' regret minus another's, and its standard error, run by run."""
+    """Computes DUETS' regret minus another algorithm's, with its standard error, run by run."""
     return mean_se(cells[function, "DUETS"]["regret"] - cells[function, rule]["regret"])
 
 

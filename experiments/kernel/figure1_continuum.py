@@ -1,8 +1,7 @@
-"""DUETS where the domain is a continuum: how much communication do the figures on a finite set of candidates hide?
-
-On 1000 candidates the active set runs short, so draws repeat and are sent once. On the ball and the cubes themselves no
-draw repeats, and sets that are thin still are wide. The active set is what all past eliminations leave; its points are
-found by rejection. 10 agents, 50 rounds, beta of kernel_figure1, 10 runs; regret against the maximum of the continuum.
+"""DUETS on a continuum: how much communication does a finite set of candidates hide? On 1000 candidates the active set
+becomes small, so draws repeat and are sent once. On the ball and the cubes themselves no draw repeats. The active set
+is the intersection of all past eliminations; its points are found by rejection. 10 agents, 50 rounds, beta of
+kernel_figure1, 10 runs; regret against the maximum of the continuum.
 """
 
 import functools
@@ -155,7 +154,7 @@ def active(
         have += len(survivors[-1])
         if have >= count:
             return np.concatenate(survivors)[:count], False
-    if past:  # the last survivors: points of an epoch that its own elimination left
+    if past:  # the last survivors: points of an epoch that its own elimination kept
         survivors.append(kept(past[-1].points, past[-1]))
     points = np.concatenate(survivors)
     return points[rng.integers(len(points), size=count)], True

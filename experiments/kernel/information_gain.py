@@ -2,7 +2,7 @@
 
 1000 candidates of each of the four domains, kernels SE, Matern 5/2 and 3/2, noise variance .04, up to 2000
 observations. Greedy selection reaches 1 - 1/e of the largest gain. Uniform draws: mean of 5. Algorithms: 10 agents, 50
-rounds, beta 1, 5 runs, SE kernel. Slopes at the end against the orders that theory has.
+rounds, beta 1, 5 runs, SE kernel. Slopes at the end are compared with the orders in theory.
 """
 
 import itertools
@@ -85,7 +85,7 @@ def run(options: Settings) -> Report:
                 "greedy selection always gains at least as much as uniform draws (smallest excess)", least, -ROUNDING
             ),
             Claim(
-                "along greedy selection the gain grows, by ever less",
+                "along greedy selection the gain grows, by ever smaller steps",
                 f"last step {min(s[-1] for s in steps):.2g} to {max(s[-1] for s in steps):.2g} nats",
                 all(np.all(s > 0) and np.all(np.diff(s) <= ROUNDING) for s in steps),
             ),

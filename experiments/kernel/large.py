@@ -1,7 +1,7 @@
-"""Distributed kernel bandits at a larger size: 20 agents, 500 rounds, beside two central learners of 10,000 queries.
+"""Distributed kernel bandits at a larger size: 20 agents, 500 rounds, and two central learners of 10,000 queries.
 
-h1 and Branin, 1000 candidates, beta .2 and 1, 5 runs each, float32. The central learners see every observation at once
-and query one point at a time: GP-UCB is the limit of communication that is free, without parallelism; BPE eliminates in
+h1 and Branin, 1000 candidates, beta .2 and 1, 5 runs each, float32. The central learners receive every observation at
+once and query one point at a time. GP-UCB is the limit of free communication without parallelism. BPE eliminates in
 batches, as DUETS does.
 """
 
@@ -42,7 +42,7 @@ def run(options: Settings) -> Report:
             row = {"": f"{FUNCTIONS[function]}, {rule}, beta {beta:g}", "regret": entry(lost)}
             grid.append(row | {"communication": entry(messages)})
     least = {(f, beta): min(sent[f, beta, rule] for rule in BASELINES) for f in names for beta in BETAS}
-    # DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers a round that is shared.
+    # DisKernelUCB sends every point once up and once down: (d + 1)(N + 1) numbers per shared round.
     exact = {f: all_runs[f, "DisKernelUCB"].columns for f in names}
     per_round = {f: (DIMENSIONS[f] + 1) * (agents + 1) for f in names}
     off = np.concatenate([abs(x["communication"] - per_round[f] * x["last_shared"]) for f, x in exact.items()])
@@ -76,7 +76,7 @@ def run(options: Settings) -> Report:
                 max(off) == 0,
             ),
             Claim(
-                "DUETS communicates least of the three that communicate",
+                "DUETS communicates least among the three that communicate",
                 ", ".join(f"{FUNCTIONS[f]}, beta {beta:g}: {sent[f, beta, 'DUETS']:,.0f}" for f, beta in least),
                 all(sent[f, beta, "DUETS"] < rivals for (f, beta), rivals in least.items()),
             ),
@@ -84,6 +84,6 @@ def run(options: Settings) -> Report:
         ],
         joined(all_runs, "runs"),
         draw,
-        notes=["float32. The two central learners ask one point at a time, as many as all agents together."],
+        notes=["float32. The two central learners query one point at a time, as many as all agents together."],
         grid=grid,
     )

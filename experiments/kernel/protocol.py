@@ -1,7 +1,7 @@
 """The power of five runs: how often DUETS has the lowest regret under the protocol of the paper's Figure 1.
 
 The runs of kernel_figure1 (with --store they are not run again). 4000 times, 5 of the 25 runs are drawn with
-replacement, and every algorithm has the beta of smallest mean regret on the same 5 runs, as far as the paper says.
+replacement. Every algorithm gets the beta of smallest mean regret on the same 5 runs, as far as the paper describes it.
 """
 
 import numpy as np
@@ -39,7 +39,9 @@ def run(options: Settings) -> Report:
             PLAYERS, heights, np.cumsum(heights, axis=0) - heights, COLORS, strict=False
         ):
             axes.bar(list(shares), height, bottom=below, label=rule, color=color, width=0.6)
-        axes.set(ylabel="% of draws with the smallest mean regret", title="Who wins with five runs?", ylim=(0, 100))
+        axes.set(
+            ylabel="% of draws with the smallest mean regret", title="The best algorithm in five runs", ylim=(0, 100)
+        )
         figure.legend(loc="outside lower center", ncols=2)
 
     return Report(
@@ -52,7 +54,7 @@ def run(options: Settings) -> Report:
             "share": np.concatenate(list(shares.values())),
         },
         draw,
-        notes=[f"+- how far a share moves from one set of {total} runs to another (bootstrap of the runs)."],
+        notes=[f"+- is the spread of a share between sets of {total} runs (bootstrap of the runs)."],
         grid=grid,
     )
 

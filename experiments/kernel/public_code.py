@@ -2,7 +2,7 @@
 
 There the ridge is the standard deviation of the noise, epochs begin with 5 rounds and are rounded up, points are
 thinned with probability 4 log(n)/n, candidates are eliminated one by one, h1 and h2 live on the sphere, all runs share
-one cloud of 2000 candidates, and communication is what all agents send. Does any reading give the paper's picture?
+one cloud of 2000 candidates, and communication is what all agents send. Does any reading reproduce the paper's figure?
 """
 
 import math
@@ -22,7 +22,7 @@ NOISE_VARIANCE = 0.2
 EPOCHS = (5, 16, 29)  # 5, then ceil(sqrt(50 T_j)), the last cut
 SIZE = 2000
 RATE = 4.0
-UNIT = math.sqrt(NOISE_VARIANCE)  # its confidence bounds are sigma over that wide, so each beta means as much less
+UNIT = math.sqrt(NOISE_VARIANCE)  # its beta over ours: its confidence bounds are beta sigma / UNIT wide
 
 
 def run(options: Settings) -> Report:
@@ -60,8 +60,8 @@ def run(options: Settings) -> Report:
         draw,
         notes=[
             f"Least mean regret under the public code's settings: {figure1.lowest_regret(public)}. "
-            "beta in the public code's units. ApproxDisKernelUCB is the published one in both columns: the public "
-            "code's adds a number to every entry of a matrix, and never renews its sampling probabilities."
+            "beta is in the public code's units. ApproxDisKernelUCB is the published one in both columns: the public "
+            "code's version adds a number to every entry of a matrix and never updates its sampling probabilities."
         ],
         grid=[
             {

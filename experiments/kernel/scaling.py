@@ -86,8 +86,8 @@ def run(options: Settings) -> Report:
         joined(all_runs, "runs"),
         draw,
         notes=[
-            f"Means over {count} runs; intervals: {100 * LEVEL:.0f} % bootstrap. Theory has no word on DUETS against "
-            "ApproxDisKernelUCB in T, whose dictionary is bounded too, and for few agents every point of DUETS' first "
+            f"Means over {count} runs; intervals: {100 * LEVEL:.0f} % bootstrap. Theory does not compare DUETS with "
+            "ApproxDisKernelUCB in T, whose dictionary is bounded too. For few agents every point of DUETS' first "
             "epoch is sent, so its communication begins linear in N."
         ],
         grid=rows,
@@ -95,7 +95,7 @@ def run(options: Settings) -> Report:
 
 
 def slope_of(x: list[int], samples: list[np.ndarray]) -> tuple[float, float, float]:
-    """Least-squares slope of log mean against log x, and its bootstrap interval."""
+    """Fits log mean against log x by least squares; returns the slope and its bootstrap interval."""
     log_x = np.log(x)
     rng = np.random.default_rng(0)
 

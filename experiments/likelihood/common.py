@@ -16,7 +16,7 @@ from jaxbandits import Results, Status, linear
 from jaxbandits.base import Algorithm, Array, Decision, Outcome
 from jaxbandits.numerics import thresholds
 
-LONGEST = 300_000  # rounds, after which a run is censored
+LONGEST = 300_000  # budget of a run in rounds
 
 # (arms, *, delta, threshold) -> Algorithm
 RULES: dict[str, Callable[..., Algorithm]] = {
@@ -32,7 +32,7 @@ RULES: dict[str, Callable[..., Algorithm]] = {
 
 
 def never(delta: Array | float, evidence: thresholds.Evidence) -> Array:
-    """Returns an infinite threshold, which no statistic passes."""
+    """Returns an infinite threshold, which no statistic exceeds."""
     del evidence
     return jnp.full_like(delta, jnp.inf)
 
@@ -62,7 +62,7 @@ def runs(
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
 
     def watch(state: Any, decision: Decision) -> dict[str, Any]:
-        # RAGE has no answer before its first phase is over.
+        # RAGE has no answer before the end of its first phase.
         begun = state.phase > 0 if hasattr(state, "phase") else True
         return {"right": linear.is_right(instance, decision.answer) & begun}
 
@@ -112,12 +112,12 @@ def errors(columns: Any) -> tuple[int, int]:
 
 
 def shown(wrong: int, ended: int) -> str:
-    """Errors as text, with their interval of 95 %."""
+    """Formats a count of errors with its 95 % interval."""
     return "{} of {} [{:.2g}, {:.2g}]".format(wrong, ended, *interval(wrong, ended))
 
 
 def confident(counts: dict[str, tuple[int, int, float]]) -> Claim:
-    """Claims that error counts, each (wrong, stopped, delta), are within delta; names the worst."""
+    """Claims that error counts, each (wrong, stopped, delta), are compatible with delta; names the worst."""
     worst = max(counts, key=lambda name: counts[name][0] / max(counts[name][1], 1) / counts[name][2])
     wrong, ended, delta = counts[worst]
     return Claim(

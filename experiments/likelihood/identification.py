@@ -1,7 +1,8 @@
 """Shares of right answers over time, without a stop: PEPS, RAGE, L-T3C and uniform sampling on two instances.
 
-The share of runs whose answer at time t is the best arm, as Li, Jamieson and Jain (2024) show it: soare(6), omega = .1,
-theta = 2 e_1, and 20 unit vectors of dimension 6 of which two are close. RAGE answers once its first phase is over.
+The share of runs whose answer at time t is the best arm, as in Li, Jamieson and Jain (2024). The instances are
+soare(6), omega = .1, theta = 2 e_1, and 20 unit vectors of dimension 6, two of which are close. RAGE answers from the
+end of its first phase on.
 """
 
 from functools import partial
@@ -36,7 +37,7 @@ def run(options: Settings) -> Report:
     for name, make in INSTANCES.items():
         for rule in EXAMPLES:
             factory = linear.rage if rule == "RAGE" else common.by_ratios(rule, common.never)
-            # RAGE stops by itself, and a run that has stopped keeps its answer.
+            # RAGE stops by itself. A run that has stopped keeps its answer.
             ends = {"longest": 100} if rule == "RAGE" else {"longest": marks[-1], "horizon": marks[-1]}
             shared = {"options": options, "seeds": seeds, "delta": DELTA, "marks": marks}
             title = f"linear2 identification, {name}, {marks[-1]}: {rule}"
@@ -48,7 +49,7 @@ def run(options: Settings) -> Report:
         [expected(right, marks, seeds), *(not_below(name, right) for name in INSTANCES)],
         joined(sweeps, label="instance, rule"),
         partial(draw, right=right, marks=marks),
-        notes=("What is expected are the shares of an independent implementation.",),
+        notes=("The expected shares are from an independent implementation.",),
         grid=[
             {"instance, rule": ", ".join(key)}
             | {f"t = {t:,}": f"{m:.3f} +- {se:.3f}" for t, m, se in zip(marks, *each, strict=True)}
@@ -77,7 +78,7 @@ def not_below(name: str, right: dict[Key, tuple]) -> Claim:
     room = STANDARD_ERRORS * np.hypot(se, other)
     least = float(np.min(peps - uniform))
     return Claim(
-        f"{name}: PEPS is nowhere clearly below uniform sampling",
+        f"{name}: PEPS is nowhere below uniform sampling by a margin",
         f"at least {least:+.3f}",
         np.all(peps - uniform >= -room),
     )

@@ -1,7 +1,8 @@
 """Thousands of arms in the plane: pulls against their number, when only two of them matter.
 
-The instance of Fiez et al. (2019): the best arm, one that tells it from the rest, and n - 2 nearly equal ones between
-them. An adaptive rule should not pay for arms that it need not pull; a start that pulls every arm once does.
+The instance of Fiez et al. (2019) has the best arm, one arm that separates it from the rest, and n - 2 nearly equal
+arms between them. An adaptive rule should not pay for arms that it need not pull. A start that pulls every arm once
+does pay.
 """
 
 from functools import partial
@@ -17,9 +18,9 @@ from jaxbandits.numerics import thresholds
 
 DELTA = 0.05
 NUMBERS = (100, 300, 1000, 3000, 10_000)
-CERTIFIED = 1000  # arms up to which T* is computed: beyond, its linear program is too large
-FLAT = ("LinGapE", "Lazy TaS", "RAGE")  # begin with two arms
-MOST = {"FWS": 3000}  # arms: beyond, it begins with as many pulls
+CERTIFIED = 1000  # largest number of arms for T*, whose linear program is too large beyond it
+FLAT = ("LinGapE", "Lazy TaS", "RAGE")  # rules that begin with two arms
+MOST = {"FWS": 3000}  # largest number of arms for FWS, which begins with as many pulls
 FEWER = {"FWS": 5, "Lazy TaS": 2}  # runs
 
 Key = tuple[str, int]  # rule, number of arms
@@ -59,9 +60,10 @@ def run(options: Settings) -> Report:
         notes=(
             f"T* is {listed({f'{n:,} arms:': value for n, value in times.items()}, '.2f')}; for more arms the last "
             "one stands for it. LinGapE and Lazy Track-and-Stop begin with two arms that span the plane, FWS with all. "
-            "RAGE has designs and tests of a leader against the others; its stop is proved, gk16 is a heuristic.",
-            "The shares of Lazy Track-and-Stop come of 1000 steps of Frank and Wolfe from two arms that span: from "
-            "uniform ones, as published, n / (n + 1000) of the shares of n arms stay uniform.",
+            "RAGE designs for, and tests, one leader against the others. Its stop is proved; gk16 is a heuristic.",
+            "Lazy Track-and-Stop computes its shares by 1000 steps of Frank and Wolfe from two arms that span the "
+            "plane. From uniform shares, as published, a part n / (n + 1000) of the shares of n arms would stay "
+            "uniform.",
         ),
         grid=[
             {
@@ -90,7 +92,7 @@ def factories(n: int) -> dict[str, Any]:
 
 
 def stays(rule: str, lines: dict[Key, Line], numbers: tuple[int, ...]) -> Claim:
-    """Claims that a hundred times as many arms cost at most half as many pulls again."""
+    """Claims that a hundred times as many arms cost less than twice the pulls."""
     first, last = lines[rule, numbers[0]], lines[rule, numbers[-1]]
     grown = {f"{n:,}:": lines[rule, n].ours for n in numbers}
     room = STANDARD_ERRORS * (first.se / first.ours + last.se / last.ours)

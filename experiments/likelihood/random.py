@@ -1,7 +1,7 @@
 """A thousand random instances, one run of every rule on each, compared in pairs.
 
 Twenty uniform unit vectors in six dimensions, of which the closest two compete (Tao et al., 2018): one seed, one
-instance. What holds on Soare's instance need not hold on these. All instances are rows of one sweep; Lazy
+instance. A result on Soare's instance need not hold on these. All instances are rows of one sweep; Lazy
 Track-and-Stop, which finds a spanner on the host, is not among the rules.
 """
 

@@ -1,7 +1,7 @@
 """Pulls against the lower bound T* kl(delta) from delta = 1e-1 to 1e-12: which rules come near it.
 
 Soare's instance in six dimensions, omega = 0.1, theta = 2 e_1, gk16 for all rules that stop by likelihood ratios. The
-practical time solves t = T* gk16(t, delta): at these delta it is still well above T* kl.
+practical time solves t = T* gk16(t, delta): at these values of delta it is still well above T* kl.
 """
 
 from functools import partial
@@ -19,7 +19,7 @@ from jaxbandits.numerics import thresholds
 DELTAS = tuple(10.0**-n for n in (1, 2, 3, 4, 6, 8, 10, 12))
 OPTIMAL = ("FWS", "LinGame", "Lazy TaS", "PEPS")
 FIXED = ("uniform", "XY-static")
-FEWER = {"PEPS": 5}  # runs, whose rounds are dear
+FEWER = {"PEPS": 5}  # rules with costly rounds, which get fewer runs
 
 Key = tuple[str, float]  # rule, delta
 
@@ -66,8 +66,8 @@ def run(options: Settings) -> Report:
         joined(sweeps, label="rule"),
         partial(draw, lines=lines, practical=practical, deltas=deltas),
         notes=(
-            f"T* = {time:.2f}. XY-static has a test of its own; gk16 is a heuristic. At delta below 1e-3 no number of "
-            "runs here could show an error too many.",
+            f"T* = {time:.2f}. XY-static has a test of its own; gk16 is a heuristic. Below delta = 1e-3, the runs "
+            "here are too few to show an excess of errors.",
         ),
         grid=[
             {
@@ -84,12 +84,12 @@ def run(options: Settings) -> Report:
 
 
 def ratio(each: Line) -> float:
-    """Pulls over T* kl."""
+    """Computes pulls / (T* kl)."""
     return each.ours / (each.bound or np.nan)
 
 
 def falls(rule: str, lines: dict[Key, Line], practical: dict[float, float], deltas: tuple[float, ...]) -> Claim:
-    """Claims that pulls / (T* kl) fall, and that pulls come near the practical time."""
+    """Claims that pulls / (T* kl) fall and that pulls approach the practical time."""
     ratios = {delta: ratio(lines[rule, delta]) for delta in deltas}
     values = np.array(list(ratios.values()))
     errors = np.array([lines[rule, delta].se / (lines[rule, delta].bound or np.nan) for delta in deltas])

@@ -1,7 +1,7 @@
 """The cost of a proof: pulls and errors of three rules under every threshold, on two instances.
 
-Then a search for a setting in which gk16, a heuristic, errs more often than delta: orthogonal arms whose best one leads
-by so little that no run can know it, pulled up to a budget. A run that stops there trusts its noise.
+A search follows for a setting where gk16, a heuristic, errs more often than delta. The best of orthogonal arms leads by
+so little that no run within the budget can tell. A run that stops there trusts its noise.
 """
 
 from collections.abc import Callable
@@ -21,9 +21,9 @@ from jaxbandits.numerics import thresholds
 DELTAS = (0.1, 0.01)
 INSTANCES = {"soare(6)": partial(linear.soare, 6, 0.1), "sphere_pair": partial(linear.sphere_pair, 0, 20, 6)}
 NAMES = ("FWS", "LinGapE", "Lazy TaS")
-# Pulls of FWS on soare(6) at delta = .1 that an independent implementation makes.
+# Pulls of FWS on soare(6) at delta = .1, by an independent implementation.
 EXAMPLES = {"gk16": 904, "log_t": 2086, "jp": 5425, "ellipsoid": 6512, "ellipsoid_trace": 8650, "kk_all": 9179}
-NEAR = 0.15  # relative difference allowed from those, which came without a spread
+NEAR = 0.15  # allowed relative difference; the other implementation's pulls have no spread
 # Settings of the search: number of orthogonal arms, lead of the best, pulls.
 DIMENSIONS, LEAD, BUDGET = (2, 3, 5, 10, 20), 0.001, 20_000
 SEARCHED = ("LinGapE", "uniform")
@@ -32,7 +32,7 @@ Key = tuple[str, str, str, float]  # instance, rule, threshold, delta
 
 
 class Kind(NamedTuple):
-    """A threshold, and how a rule is asked to stop by it."""
+    """A threshold, and the stop that a rule makes of it."""
 
     make: Callable[[linear.Instance], thresholds.Threshold]
     status: str  # "proved", "heuristic"
@@ -49,7 +49,7 @@ def least_of(instance: linear.Instance) -> float:
     return float(np.linalg.eigvalsh(arms.T @ arms)[0])
 
 
-# kk_pair knows the pulls of two arms alone, and a linear challenger moves all means: it is not for these.
+# kk_pair reads the pulls of two arms alone. A linear challenger moves all means, so it does not apply.
 KINDS = {
     "gk16": Kind(lambda instance: thresholds.gk16(arms=len(instance.arms)), "heuristic"),
     "log_t": Kind(lambda instance: thresholds.log_t(), "heuristic"),
@@ -76,7 +76,7 @@ KINDS = {
 
 def run(options: Settings) -> Report:
     seeds = options.seeds or (40 if options.quick else 1000)
-    # Every rule, threshold and instance is a program of its own: a quick run leaves out what takes long to compile.
+    # Every rule, threshold and instance is a program of its own. A quick run leaves out those that compile slowly.
     instances = {name: INSTANCES[name]() for name in list(INSTANCES)[: 1 if options.quick else None]}
     times = {name: common.time_of(each) for name, each in instances.items()}
     sweeps = {
@@ -105,7 +105,7 @@ def run(options: Settings) -> Report:
         partial(draw, lines=lines),
         notes=(
             *worst_settings(searched),
-            "Thresholds of arms' indices (kk_pair) are for arms without structure: not here.",
+            "Thresholds of single arms (kk_pair) are for arms without structure and do not apply here.",
         ),
         grid=[
             {
@@ -169,7 +169,7 @@ def worst_settings(searched: dict[tuple[str, int, float], tuple[int, int]]) -> l
 
 
 def counts_of(wrong: dict[Key, tuple[int, int]], status: str) -> dict[str, tuple[int, int, float]]:
-    """Errors under the thresholds of one status, for `common.confident`."""
+    """Collects the errors under the thresholds of one status, for `common.confident`."""
     return {
         f"{status}: {', '.join(key[:3])}, {key[3]:g}": (*each, key[3])
         for key, each in wrong.items()

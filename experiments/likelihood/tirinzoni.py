@@ -1,7 +1,7 @@
 """Table 1 of Tirinzoni and Degenne (2022): 50 arms in 20 dimensions, with and without elimination of arms.
 
-The published instance, delta = .01, the threshold log_t, ridge 1, every arm once at the start. FWS and Lazy
-Track-and-Stop are heavy-tailed in print, so they get ten times as many runs as the others, and quantiles.
+The published instance, delta = .01, the threshold log_t, ridge 1, every arm once at the start. The published stopping
+times of FWS and Lazy Track-and-Stop are heavy-tailed, so both get ten times as many runs as the others, and quantiles.
 """
 
 from functools import partial
@@ -28,7 +28,7 @@ AT = (0.05, 0.5, 0.95)
 # Reasons for cells that do not agree.
 EXPLAINED = {
     ("FWS", PLAIN): "one printed run of hundreds of thousands of pulls: the standard deviation is 1.4 times the mean",
-    ("Lazy TaS", PLAIN): "the printed tail comes from its warm start, which keeps the first plan for long",
+    ("Lazy TaS", PLAIN): "its warm start keeps the first plan for long, which makes the printed tail",
 }
 
 Key = tuple[str, str]  # rule, elimination
@@ -84,8 +84,8 @@ def run(options: Settings) -> Report:
         partial(draw, sweeps=sweeps, cells=cells, practical=practical),
         notes=(
             f"T* = {time:,.1f}: T* kl is {bound:,.0f}, the practical time (the t at which t = T* log_t) is "
-            f"{practical:,.0f}. log_t is a heuristic, and so is RAGE that tests with the rewards of all its phases.",
-            "A printed mean counts with the standard deviation over its 100 runs. Elimination: none; of the stop (the "
+            f"{practical:,.0f}. log_t is a heuristic. So is RAGE's test with the rewards of all its phases.",
+            "A printed mean has the standard deviation over its 100 runs. Elimination: none; of the stop (the "
             "Oracle's); of the stop and the choice of arms.",
         ),
         grid=[row_of(key, lines[key], sweeps[key], wrong[key], bound=bound, practical=practical) for key in sweeps],
@@ -153,7 +153,7 @@ def row_of(
 
 
 def stopped(sweep: Results) -> np.ndarray:
-    """Pulls of the runs that stopped."""
+    """Returns the pulls of the runs that stopped."""
     return sweep.columns["pulls"][sweep.columns["status"] == Status.STOPPED]
 
 

@@ -1,4 +1,4 @@
-"""Items apart from the arms: pulls against the dimension, where what is pulled is never what is compared.
+"""Items other than the arms: pulls against the dimension, when the pulled arms are not the compared items.
 
 Arms e_1..e_2d, items e_1..e_d and cos(omega) e_i + sin(omega) e_(d+i), omega = 0.1, theta = e_1, as in Fiez et al.
 (2019): item d is nearly the best, and only the arms 1 and d + 1 tell the two apart.
@@ -85,7 +85,7 @@ def above_bound(lines: dict[Key, Line]) -> Claim:
 
 
 def fewer_than_rage(rule: str, lines: dict[Key, Line]) -> Claim:
-    """Claims that a rule that decides every pull needs fewer pulls than phases, in every dimension."""
+    """Claims that rules which decide after every pull need fewer pulls than phases, in every dimension."""
     ratios = {f"d = {d}:": lines["RAGE", d].ours / each.ours for (name, d), each in lines.items() if name == rule}
     return Claim(f"{rule} needs fewer pulls than RAGE", listed(ratios, ".1f"), min(ratios.values()) > 1)
 

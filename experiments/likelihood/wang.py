@@ -1,7 +1,7 @@
 """Table 1 of Wang, Tzeng and Proutiere (2021): pulls on Soare's instance, each rule with its published stop and gk16.
 
-Soare's instance in six dimensions, omega = 0.1, theta = 2 e_1. In print Lazy Track-and-Stop needs seven times as many
-pulls as FWS: with one threshold for all they are alike.
+Soare's instance in six dimensions, omega = 0.1, theta = 2 e_1. In print, Lazy Track-and-Stop needs seven times as many
+pulls as FWS. With one threshold for all rules, both need about as many.
 """
 
 from functools import partial
@@ -30,7 +30,7 @@ from jaxbandits.numerics import thresholds
 
 DELTAS = (0.1, 0.01, 0.001, 0.0001)
 COLUMNS = {"FWS": 1, "LT": 2, "LT-H": 3, "LinGame-C": 4, "LinGame": 5, "uniform": 6}  # columns of the printed table
-RUNS = 1000  # runs of the printed means, which come without a spread; ours is used
+RUNS = 1000  # runs of the printed means, which have no spread; ours is used
 # Means and standard errors of an independent implementation at delta = .1 with gk16.
 EXAMPLES = {
     "LinGapE": (884, 31),
@@ -53,7 +53,7 @@ class Stop(NamedTuple):
     """A rule under a threshold."""
 
     rule: str
-    name: str  # as it is printed
+    name: str  # name in the printed table
     threshold: str
     status: str
 
@@ -95,9 +95,9 @@ def run(options: Settings) -> Report:
         notes=(
             f"T* = {time:.2f}: T* kl is {listed({d: time * float(common.kl(d)) for d in deltas}, ',.0f')}, in print "
             f"{listed({d: bounds[d] for d in deltas}, ',.0f')}. FWS in print: {EXPLAINED['FWS']}.",
-            "LT and LT-H begin with a spanner, one of the three that leave out an arm of the first two dimensions, a "
-            "third of the runs each; the threshold of LT, jp, is proved for least squares without ridge only.",
-            "All thresholds are heuristics here. Printed means are of 1000 runs and have no spread: ours is taken.",
+            "LT and LT-H begin with one of the three spanners, in a third of the runs each. A spanner leaves out an "
+            "arm of the first two dimensions. LT's threshold, jp, is proved for least squares without ridge only.",
+            "All thresholds are heuristics here. Printed means are of 1000 runs and have no spread, so ours is used.",
         ),
         grid=[
             grid_row(stop, delta, lines[stop.name, delta], wrong[stop.name, delta])
@@ -173,7 +173,7 @@ def above_bound(lines: dict[tuple[str, float], Line]) -> Claim:
 
 
 def alike(lines: dict[tuple[str, float], Line], time: float, deltas: tuple[float, ...]) -> list[Claim]:
-    """Claims that rules are alike under one threshold, from delta = .01 on."""
+    """Claims that rules need about as many pulls under one threshold, from delta = .01 on."""
     claims = []
     for delta in (d for d in deltas if d <= 0.01):
         ours = {name: lines[name, delta].ours for name in ALIKE} | {"practical": common.practical(time, delta)}

@@ -20,7 +20,7 @@ from jaxbandits import Results, linear
 D, OMEGA = 10, 0.1
 BUDGETS = (10, 1010, 2010, 3010, 4010, 5010)
 PRINTED_RUNS = 21_000
-ROUNDING = 0.02  # change that another rounding of a design may cause in Peace and P1-RAGE
+ROUNDING = 0.02  # largest change from rounding a design differently, for Peace and P1-RAGE
 RULES = {
     "G-BAI": linear.g_bai,
     "Peace": linear.peace,
@@ -54,9 +54,9 @@ def run(options: Settings) -> Report:
         notes=(
             f"Published on about {PRINTED_RUNS:,} trials, with designs of Frank and Wolfe; ours are certified. Where "
             "the optimum is not unique (the G-optimal design here), another one errs a little more or less.",
-            "OD-LinBAI's last phase pulls e_1 and the tilted arm alone, if both are left, m times in all: then the "
-            "share of right answers is Phi(gap sqrt(m) / 2), gap = 2 (1 - cos omega).",
-            "At T = 10 OD-LinBAI has no phase, and guesses; the others have fewer pulls a design than arms.",
+            "If both e_1 and the tilted arm remain, OD-LinBAI's last phase pulls these two alone, m times in all. The "
+            "share of right answers is then Phi(gap sqrt(m) / 2), gap = 2 (1 - cos omega).",
+            "At T = 10 OD-LinBAI has no phase and guesses. The other rules have fewer pulls per design than arms.",
         ),
     )
 
@@ -73,7 +73,7 @@ def sweep(rule: str, instance: linear.Instance, budgets: tuple[int, ...], option
         {"budget": np.array(budgets)},
         options=options,
         seeds=seeds,
-        max_rounds=1000,  # a round for every design, and for what the binomial sampler missed
+        max_rounds=1000,  # one round per design, and spare ones for pulls that the binomial sampler left over
         metrics=lambda task, outcome: {"right": linear.is_right(instance, outcome.answer)},
         chunk=4,
     )

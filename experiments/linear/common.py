@@ -26,7 +26,7 @@ def _runs(name: str, instance: linear.Instance, rule: Any, action: type, shared:
 
 
 def lingape_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
-    """Runs LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which do not change its law."""
+    """Runs LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which leave its law unchanged."""
     rule = partial(linear.lingape, instance.arms, **{"delta": DELTA, "leap": 65536} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 2**31 - 1, "metrics": arm_counts}
     return _runs(f"{name}: LinGapE", instance, rule, linear.Pull, shared)
@@ -48,7 +48,7 @@ def adaptive_runs(name: str, instance: linear.Instance, *, options: Settings, se
 
 
 def oracle_line(quantity: str, instance: linear.Instance, **settings: Any) -> Line:
-    """Pulls of XY-oracle, of which nothing is random."""
+    """Computes the pulls of XY-oracle, which are not random."""
     oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=DELTA, **settings)
     return Line(quantity, oracle.n, bound=bound(instance))
 

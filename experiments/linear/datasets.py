@@ -20,11 +20,11 @@ from jaxbandits.checks import require
 from jaxbandits.linear import Instance, separated_arms
 
 COMPONENTS = 4  # principal components that describe a digit
-RIDGE, MIN_GAP = 0.01, 0.05  # regularisation of a fit; least lead of the best arm over every other
+RIDGE, MIN_GAP = 0.01, 0.05  # regularisation of a fit; smallest lead of the best arm over every other
 
 
 class R6ALog(NamedTuple):
-    """Statistics of a log of displays, z = kron(article, user) in R^36, labelled +1 if clicked and -1 otherwise."""
+    """Statistics of a log of displays z = kron(article, user) in R^36, labelled +1 if clicked and -1 otherwise."""
 
     gram: np.ndarray  # float (36, 36)   sum of z z'
     moment: np.ndarray  # float (36,)    sum of label z
@@ -39,7 +39,8 @@ def load_r6a(path: str | Path, *, sample: int = 10_000, seed: int = 0) -> R6ALog
     A line holds, split at blanks: timestamp, id of the displayed article, click (0 or 1), then `|user` and six
     `index:value` tokens, then for every article of the pool `|id` and six such tokens; an index from 1 to 6 is the
     number of the feature. Lines without a complete user and displayed article are skipped and counted. The log is
-    streamed, never held in memory; of its displays a `sample` is kept as candidate arms, drawn from `seed`.
+    streamed, so it need not fit in memory. A random `sample` of its displays, drawn from `seed`, is kept as candidate
+    arms.
 
     Raises:
         ValueError: `path` is no file, it has no line in this format, or `sample` is below 1.

@@ -1,7 +1,7 @@
 """Figure 1 of Xu, Honda, Sugiyama (2018): stopping time against the dimension, on the instance of Soare et al.
 
 d canonical arms and one more at an angle of 0.01 to the best, d = 2..10; delta = 0.05, standard normal noise. The
-figure has no printed values; what the text says of it is checked.
+figure has no printed values; the claims check what the text says about it.
 """
 
 import numpy as np

@@ -1,8 +1,8 @@
 """Figure 2 of Xu, Honda, Sugiyama (2018): stopping time against the gap, with five canonical arms.
 
-theta = (gap, 0, 0, 0, 0), gap = 0.1 .. 0.5; delta = 0.05, standard normal noise. The figure has no printed values;
-what the text says of it is checked. All gaps of an algorithm are one sweep, round by round: their stopping times
-differ by a factor of thirty, and the lanes stay busy all the same.
+theta = (gap, 0, 0, 0, 0), gap = 0.1 .. 0.5; delta = 0.05, standard normal noise. The figure has no printed values; the
+claims check what the text says about it. All gaps of an algorithm are one sweep, round by round. Their stopping times
+differ by a factor of thirty, yet the lanes stay busy.
 """
 
 import jax

@@ -1,8 +1,8 @@
 """Figure 3 of Xu, Honda, Sugiyama (2018): stopping time on real features, against the number of arms.
 
 The paper's procedure (section 7.2, appendix A): the ridge fit of labels +1 and -1 is the truth theta, a pull of arm x
-returns +1 with probability (1 + x.theta) / 2 and else -1, and arms are drawn until the best leads by 0.05.
-delta = 0.05, R = 2, S = ||theta||; XY-static with ridge 0.01. The paper's log (Yahoo! R6A) may not be redistributed:
+returns +1 with probability (1 + x.theta) / 2 and -1 otherwise, and arms are drawn until the best leads by 0.05. delta =
+0.05, R = 2, S = ||theta||; XY-static with ridge 0.01. The paper's log (Yahoo! R6A) may not be redistributed:
 
   by default          handwritten digits x images, from scikit-learn (another of its data sets with --instance NAME)
   --instance yahoo_like   a synthetic stand-in of the log
@@ -27,7 +27,7 @@ from experiments.settings import Settings, whole
 from experiments.simulate import simulate
 from jaxbandits import linear
 
-# Narrow batches: the hardest runs are twenty times as long as most, and a round of few lanes is a short one.
+# The hardest runs are twenty times as long as most, so batches are narrow: a round of few lanes is short.
 SHAPES: dict[str, Any] = {"LinGapE": {"max_rounds": 10**8, "lanes": 16}, "XY-static": {"max_rounds": 100_000}}
 NOISE = 2.0  # the paper's R: it bounds the noise of a +-1 reward by 2, though 1 is its sub-Gaussian constant
 
@@ -37,7 +37,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--instance",
         default="digits",
         choices=("digits", "diabetes", "wine", "breast_cancer", "yahoo_like"),
-        help="where the features come from (%(default)s)",
+        help="source of the features (%(default)s)",
     )
     parser.add_argument("--r6a", metavar="PATH", help="the Yahoo! R6A log of 1 May 2009; overrides --instance")
     parser.add_argument("--instances", type=whole, help="instances of each K (default: 10, quick 2)")
@@ -75,7 +75,7 @@ def run(options: Settings) -> Report:
         full = [drawn(seed, K) for seed in range(count)]
         reduced = [linear.reduce_instance(instance) for instance in full]
         bounds = np.array([runs.bound(instance) for instance in reduced])
-        # The hardest instances first, so that no long run is left for the end.
+        # The hardest instances come first, so that no long run begins near the end.
         order = np.argsort(-bounds)
         norms = jnp.stack([jnp.linalg.norm(full[n].theta) for n in order])
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])

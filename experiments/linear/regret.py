@@ -28,7 +28,7 @@ EXPECTED = {
 }
 MARKS = (100, 1000, 10_000)
 COMMON = {"delta": DELTA, "norm_bound": NORM_BOUND, "ridge": RIDGE}
-# LinTS is told the full horizon also where a quick run ends earlier: its law up to there is the same.
+# LinTS receives the full horizon even if a quick run ends earlier; its law up to there is the same.
 RULES = {
     "LinUCB": partial(linear.lin_ucb, **COMMON),
     "LinTS": partial(linear.lin_ts, horizon=HORIZON, **COMMON),
@@ -61,7 +61,7 @@ def run(options: Settings) -> Report:
             between(within, off, -STANDARD_ERRORS, STANDARD_ERRORS, "+.1f"),
             all_of("LinUCB stays below the bound of its theorem", np.all(curves["LinUCB"] <= bound(marks), axis=1)),
             Claim(
-                "the posterior's draws lose less than LinUCB, and that less than LinTS",
+                "draws from the posterior lose less than LinUCB, which loses less than LinTS",
                 listed(last, ".1f"),
                 last["LinTS, posterior"] < last["LinUCB"] < last["LinTS"],
             ),
@@ -70,8 +70,8 @@ def run(options: Settings) -> Report:
         partial(draw, curves=curves, marks=marks),
         notes=(
             f"delta = {DELTA}, norm_bound = {NORM_BOUND:g}, ridge = {RIDGE:g}. The regret is computed from means, not "
-            "from rewards. LinTS inflates the posterior as its proof requires; the posterior itself (scale = 1) has no "
-            "such proof, and loses least.",
+            "from rewards. LinTS inflates the posterior as its proof requires. The posterior itself (scale = 1) has "
+            "no such proof and the smallest regret.",
             "Expected figures are from a reference implementation.",
         ),
         grid=grid,

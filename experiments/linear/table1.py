@@ -17,7 +17,7 @@ from jaxbandits import linear
 
 NAMES = ("LinGapE", "XY-oracle", "XY-static", "XY-adaptive")  # in the order of their pulls
 PRINTED = {name: printed("linear", f"table1 {name}") for name in NAMES[:3]}  # arms 1 to 6, and their total
-ROUNDING = 20  # pulls by which the oracle's total may differ: its design is known to a few decimals, tracked to a pull
+ROUNDING = 20  # pulls by which the oracle's total may differ, since its design is printed to a few decimals
 SHADES = ("#333333", "#777777", "#aaaaaa", "#dddddd")
 
 

@@ -1,8 +1,7 @@
 """Theorem 3 of Xu, Honda, Sugiyama (2018): its bound H_0 <= 72 H' is false; does LinGapE pay for it?
 
-On a counterexample with 2n + 2 arms in n + 2 dimensions the ratio H_0 / H' grows without limit. LinGapE's own pulls
-are shown beside, over the lower bound T* kl, and over H_0 and H' themselves. What holds in general is
-9 H_oracle <= H_0 <= 36 K H_oracle.
+On a counterexample with 2n + 2 arms in n + 2 dimensions the ratio H_0 / H' grows without limit. LinGapE's own pulls are
+shown too, divided by the lower bound T* kl, by H_0 and by H'. In general, 9 H_oracle <= H_0 <= 36 K H_oracle.
 """
 
 import jax.numpy as jnp
@@ -15,7 +14,7 @@ from experiments.report import Claim, Line, Report, joined, line_of, means
 from experiments.settings import Settings
 from jaxbandits import linear
 
-LARGEST_PLAYED = 16  # beyond it, in 26 dimensions and more, the bounds alone are computed
+LARGEST_PLAYED = 16  # largest n with runs; beyond it, from 26 dimensions on, only the bounds are computed
 
 
 def run(options: Settings) -> Report:
@@ -33,7 +32,7 @@ def run(options: Settings) -> Report:
         hardness.append((H0, total))
         bracketed &= 1 - 1e-9 <= H0 / (9 * oracle) <= 4 * instance.arms.shape[0]
         if n in played:
-            # leap: the rule changes its arm in every round here
+            # leap: 1, because the rule changes its arm in every round here
             settings = {"norm_bound": float(jnp.linalg.norm(instance.theta)), "leap": 1}
             sweep = runs.lingape_runs(f"theorem 3, n = {n}", instance, options=options, seeds=seeds, **settings)
             label = f"LinGapE, n = {n}"
@@ -70,7 +69,7 @@ def run(options: Settings) -> Report:
         joined(parts, label="run"),
         draw,
         notes=(
-            "Apart from the hardness, LinGapE's pulls carry the square of its confidence radius, which grows with n "
-            "too: through the dimension n + 2, and through S = ||theta||, about 10 sqrt(n).",
+            "Apart from the hardness, LinGapE's pulls contain the square of its confidence radius. The radius grows "
+            "with n too, through the dimension n + 2 and through S = ||theta||, about 10 sqrt(n).",
         ),
     )

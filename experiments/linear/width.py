@@ -1,4 +1,4 @@
-"""The confidence width's part in "LinGapE beats the oracle": the fixed designs with a tight width.
+"""The role of the confidence width in "LinGapE beats the oracle": the fixed designs with a tight width.
 
 Proposition 1 of Xu, Honda, Sugiyama (2018) carries a factor 2 that sub-Gaussian noise does not need. Its width decides
 when XY-static and XY-oracle stop, but not when LinGapE does. Both instances of section 7.1, both widths.

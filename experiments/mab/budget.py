@@ -1,7 +1,7 @@
-"""The error of a given budget: successive rejects, sequential halving, continuous rejects and UCB-E on six instances.
+"""The error at a given budget: successive rejects, sequential halving, continuous rejects and UCB-E on six instances.
 
-Bernoulli arms after Audibert, Bubeck and Munos (2010), five budgets each. SR and SH run by leaps, a phase a round, with
-the law of single pulls; the others pull one by one, in fewer runs.
+Bernoulli arms after Audibert, Bubeck and Munos (2010), five budgets each. SR and SH run by leaps, one phase per round,
+with the law of single pulls. The other rules pull one by one, in fewer runs.
 """
 
 from collections.abc import Sequence
@@ -35,7 +35,7 @@ RULES = {
     "UCB-E": mab.ucb_e,
 }
 IN_LEAPS = ("SR", "SH", "SH, reuse")
-FEWER = 50  # times as many runs in leaps as one by one
+FEWER = 50  # ratio of runs in leaps to runs one by one
 
 
 class Cell(NamedTuple):
@@ -44,7 +44,7 @@ class Cell(NamedTuple):
     name: str
     budget: int
     rule: str
-    step: bool = False  # a rule of leaps, pull by pull
+    step: bool = False  # True if a rule of leaps runs pull by pull
 
 
 def run(options: Settings) -> Report:
@@ -73,8 +73,8 @@ def run(options: Settings) -> Report:
         partial(draw, names=names, rates=rates, wrong=wrong),
         notes=(
             "H1 counts the best arm with the smallest gap. SR's bound is K (K - 1) / 2 exp(-(T - K) / (L H2)), L = 1/2 "
-            "+ 1/2 + 1/3 + ... + 1/K; above 1 it says nothing. A rate of fewer than 20 wrong answers is only an order "
-            "of magnitude.",
+            "+ 1/2 + 1/3 + ... + 1/K; above 1 it says nothing. A rate from fewer than 20 wrong answers is only an "
+            "order of magnitude.",
             "UCB-E receives the hardness H1 (exploration 2), which no learner knows.",
         ),
         grid=[row(name, int(s * INSTANCES[name][1]), rates, wrong) for name in names for s in scales],
@@ -111,7 +111,7 @@ def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tu
         seeds=seeds if leaps else max(seeds // FEWER, 2),
         max_rounds=4 * max(budgets),
         metrics=lambda task, outcome: {"wrong": ~mab.is_right(instance_of(task), outcome.answer)},
-        # The phases, and a round for what the binomial sampler missed.
+        # The phases, and spare rounds for pulls that the binomial sampler left over.
         chunk=(K if rule == "SR" else (K - 1).bit_length() + 1) if leaps else None,
     )
     return {cell: (results, results.columns["row"] == i) for i, cell in enumerate(cells)}

@@ -131,7 +131,7 @@ def errors(sweep: Results, rows: Any = slice(None)) -> tuple[int, int]:
 
 
 def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
-    """Claims that error counts of several sweeps, each (wrong, stopped), are all within delta."""
+    """Claims that error counts of several sweeps, each (wrong, stopped), are all compatible with delta."""
     from scipy.stats import binom  # half a second
 
     def is_within(wrong: int, ended: int) -> bool:
@@ -159,7 +159,7 @@ def interval(wrong: int, n: int) -> str:
 
 
 def in_our_styles(axes: Any) -> Any:
-    """Lines that `Results.plot` has drawn, in styles that differ in black and white."""
+    """Styles the lines that `Results.plot` has drawn, so that they differ in black and white."""
     lines = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
     for line, band, style in zip(lines, axes.collections, STYLES, strict=False):
         line.set(**style, markersize=4, mfc="w")
@@ -168,7 +168,7 @@ def in_our_styles(axes: Any) -> Any:
 
 
 def geometric(first: float, last: float, n: int) -> tuple[int, ...]:
-    """Marks that are evenly spaced on a logarithmic axis."""
+    """Returns marks that are evenly spaced on a logarithmic axis."""
     return tuple(int(x) for x in np.unique(np.round(np.geomspace(first, last, n))))
 
 

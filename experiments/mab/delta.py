@@ -1,7 +1,8 @@
 """Pulls against the probability of error, from 1e-1 to 1e-8, on four Gaussian arms: do rules reach their constants?
 
-Track-and-Stop pulls T* log(1/delta) in the limit, a top-two rule of share 1/2 T_half log(1/delta), where T_half is the
-least time with half of the pulls for the best arm; with the information-directed share ("ids") it has T* too.
+Track-and-Stop pulls T* log(1/delta) in the limit, a top-two rule of share 1/2 T_half log(1/delta). T_half is the
+smallest time with half of the pulls for the best arm. With the information-directed share ("ids") a top-two rule has T*
+too.
 """
 
 from functools import partial
@@ -24,7 +25,7 @@ RULES = {  # label: rule, its settings, whether its constant is T_half
     "TTUCB, ids": ("TTUCB", {"leader_share": "ids"}, False),
     "EB-TCI, ids": ("EB-TCI", {"leader_share": "ids"}, False),
 }
-FROM = 1e-3  # the largest delta of which slopes are taken
+FROM = 1e-3  # largest delta that slopes include
 
 
 def run(options: Settings) -> Report:
@@ -64,7 +65,7 @@ def run(options: Settings) -> Report:
         partial(draw, deltas=deltas, lines=lines, best=best, half=half),
         notes=(
             f"T* = {best:.1f}, T_half = {half:.1f}. Threshold: gk16, a heuristic. gk16 itself grows faster than "
-            "log(1/delta), by its log log of the pulls, so that slopes should lie one percent above their constants.",
+            "log(1/delta), by its log log of the pulls, so slopes should lie one percent above their constants.",
         ),
         grid=[
             {"delta": f"{delta:g}"} | {label: plus_minus(lines[label][row]) for label in RULES} | {"runs": str(seeds)}

@@ -67,8 +67,8 @@ def run(options: Settings) -> Report:
         joined(sweeps, label="instance, rule"),
         partial(draw, sweeps=sweeps, names=names),
         notes=(
-            "Threshold: gk16, a heuristic; successive elimination and lil'UCB have tests of their own. The s.e. is of "
-            "the mean over the runs that stopped: where some were censored, read the median.",
+            "Threshold: gk16, a heuristic; successive elimination and lil'UCB have tests of their own. Means and "
+            "standard errors are over the runs that stopped; where some were censored, read the median.",
             "The same rewards for all rules: "
             + "; ".join(
                 f"{rule} less EB-TCI on {names[0]} {c['pulls_difference'][0]:.0f} +- {c['pulls_se'][0]:.0f} pulls "

@@ -1,7 +1,8 @@
 """Regret over 100,000 pulls of Bernoulli arms: seven rules against the line of Lai and Robbins.
 
 Two arms of means .9 and .8, and ten of means .1, .05 (three times), .02 and .01. The regret of a consistent rule grows
-as C log t at least, with C the sum of gap / kl(mean, best); what rules lose before they are there is much of it.
+at least as C log t, with C the sum of gap / kl(mean, best). At this horizon, much of the regret is lost before that
+growth sets in.
 """
 
 from functools import partial
@@ -56,7 +57,7 @@ def run(options: Settings) -> Report:
         notes=(
             "UCB1 has its proved radius (exploration 2), KL-UCB and Bayes-UCB the recommended c = 0. "
             + "; ".join(f"{name}: C = {value:.2f}" for name, value in constants.items())
-            + ". Quick runs end earlier than their regret is near C log t.",
+            + ". Quick runs end before their regret is near C log t.",
         ),
         grid=[
             {

@@ -1,7 +1,7 @@
-"""Rounds a second against the number of arms, 4 to 1024: does a round cost what its arms cost?
+"""Rounds per second against the number of arms, 4 to 1024: is the cost of a round proportional to its arms?
 
-Gaussian arms of which one leads by a gap, a fixed number of rounds of UCB1, EB-TCI and TTUCB through `sweep`; a round
-costs O(K), so K times the rounds a second should not fall.
+Gaussian arms, one of which leads by a gap, for a fixed number of rounds of UCB1, EB-TCI and TTUCB through `sweep`. A
+round costs O(K), so K times the rounds per second should not fall.
 """
 
 from functools import partial
@@ -39,11 +39,11 @@ def run(options: Settings) -> Report:
     spread = {rule: float(values[-1] / np.max(values)) for rule, values in work.items()}
     device = jax.devices()[0].device_kind
     return Report(
-        "Rounds a second against the number of arms",
+        "Rounds per second against the number of arms",
         [],
         [
             Claim(
-                f"{rule}: K times the rounds a second is at {arms[-1]} arms within 2 of its largest",
+                f"{rule}: K times the rounds per second is at {arms[-1]} arms within 2 of its largest",
                 f"{spread[rule]:.2f} of it",
                 spread[rule] >= 0.5,
             )
@@ -51,13 +51,13 @@ def run(options: Settings) -> Report:
         ],
         {"arms": np.array(arms)} | rates,
         partial(draw, arms=arms, rates=rates),
-        notes=(f"On {device}, float64, {LANES} lanes a batch, without compilation. Measured once, on one machine.",),
+        notes=(f"On {device}, float64, {LANES} lanes per batch, without compilation. Measured once, on one machine.",),
         grid=[{"K": str(K)} | {rule: f"{rates[rule][n]:.2e}" for rule in RULES} for n, K in enumerate(arms)],
     )
 
 
 def rate(rule: str, K: int, options: Settings) -> float:
-    """Rounds a second of one rule."""
+    """Measures the rounds per second of one rule."""
     instance = mab.gaussian(jnp.zeros(K).at[0].set(GAP))
 
     def build(task: Any, key: jax.Array) -> tuple:
@@ -76,6 +76,6 @@ def draw(figure: Any, *, arms: tuple[int, ...], rates: dict[str, np.ndarray]) ->
         axes.plot(arms, values, label=rule, mfc="w", **STYLES[style])
     first = max(values[0] for values in rates.values())
     axes.plot(arms, first * arms[0] / np.array(arms), color="k", lw=1, ls=":", label="1 / K")
-    axes.set(xscale="log", yscale="log", xlabel="arms K", ylabel="rounds a second", title="Speed against arms")
+    axes.set(xscale="log", yscale="log", xlabel="arms K", ylabel="rounds per second", title="Speed against arms")
     ticks(axes, arms)
     axes.legend()

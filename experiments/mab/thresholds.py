@@ -1,7 +1,7 @@
 """The cost of a proof: TTUCB with each threshold that applies, on Bernoulli and on Gaussian arms.
 
 gk16 and log_t are heuristics; gk_union is proved for Bernoulli arms, kk_pair for Gaussian ones, kl_lucb for the
-intervals of KL-LUCB, where it is shown beside as the largest.
+intervals of KL-LUCB. The latter is shown as the largest.
 """
 
 from functools import partial
@@ -54,7 +54,7 @@ def run(options: Settings) -> Report:
         [*(in_order(name, lines, at_mean) for name in KINDS), common.confident(wrong)],
         joined(sweeps, label="instance, threshold"),
         partial(draw, lines=lines, at_mean=at_mean),
-        notes=("A count of no errors proves nothing: the interval says how many there may be.",),
+        notes=("A count of no errors proves nothing; the interval bounds how many there may be.",),
         grid=[
             {
                 "instance, threshold": ", ".join(key),

@@ -16,7 +16,7 @@ from jaxbandits import Results, Status, cpe
 from jaxbandits.base import Algorithm, Outcome
 
 DELTA = 0.1
-LONGEST = 2_000_000  # plays, after which a run is censored
+LONGEST = 2_000_000  # budget of a run in plays
 FALSE_ALARM = 1e-6
 GRAPHS = {"E20": cpe.spanning_trees_e20, "E25": cpe.spanning_trees_e25}
 
@@ -75,7 +75,7 @@ def errors(sweep: Results) -> tuple[int, int]:
 
 
 def confident(counts: dict[str, tuple[int, int]], delta: float = DELTA) -> Claim:
-    """Claims that error counts of several sweeps, each (wrong, stopped), are all within delta."""
+    """Claims that error counts of several sweeps, each (wrong, stopped), are all compatible with delta."""
     from scipy.stats import binom  # half a second
 
     return Claim(

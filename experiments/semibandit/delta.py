@@ -1,7 +1,6 @@
-"""Plays against delta on the published graph of 20 edges: how far from the asymptote T* threshold are they?
-
-The closest swap has both its edges in every tree of the optimal plays. A learner that must also see all others plays
-them less often, at delta = 0.1 in three of four plays, so that it comes near to the asymptote only slowly.
+"""Plays against delta on the published graph of 20 edges: how far are they from the asymptote T* threshold? The closest
+swap has both its edges in every tree of the optimal plays. A learner that must also sample all other edges plays them
+less often, at delta = 0.1 in three of four plays. It approaches the asymptote only slowly.
 """
 
 from functools import partial
@@ -23,7 +22,7 @@ def run(options: Settings) -> Report:
     deltas = DELTAS[::5] if options.quick else DELTAS
     instance = cpe.spanning_trees_e20()
     time = common.time_of(instance)
-    # A sweep for each: the rows of one sweep would have samples of their own.
+    # One sweep per delta, because the rows of one sweep would have samples of their own.
     sweeps = {
         delta: common.runs(
             "pfws delta, E20",

@@ -1,7 +1,7 @@
-"""The most confusing tree: by swaps, by all 20,736 trees, and by the game that the published runs stop on.
+"""The most confusing tree: by swaps, by all 20,736 trees, and by the game behind the published stops.
 
 The smallest f_x over all trees is attained by a single swap, exactly. The public code instead lets Follow the Perturbed
-Leader play against a linear oracle, for 5000 calls; the smallest f_x that it meets is never below the minimum.
+Leader play against a linear oracle for 5000 calls. The smallest f_x of these calls is never below the minimum.
 """
 
 from functools import partial
@@ -18,7 +18,7 @@ from experiments.simulate import simulate
 from jaxbandits import cpe
 from jaxbandits.base import Outcome
 
-PUBLISHED = 1176  # plays of P-FWS on E20, the mean
+PUBLISHED = 1176  # mean plays of P-FWS on E20, as published
 CALLS = 5000
 
 
@@ -65,7 +65,7 @@ def run(options: Settings) -> Report:
         partial(draw, ratios=ratios),
         notes=(
             f"Games of {calls} calls at the mean shares of P-FWS after {PUBLISHED} plays, of {calls // 5} at random "
-            "points. The published code's game is remade from its description, with perturbations of the size of the "
+            "points. The published code's game is rebuilt from its description, with perturbations of the size of the "
             "losses.",
         ),
         grid=[
@@ -89,7 +89,7 @@ def rates(trees: np.ndarray, means: np.ndarray, omega: np.ndarray) -> np.ndarray
     """Computes f_x of every tree, inf for the best one."""
     best = trees[np.argmax(trees @ means)]
     differs = best.astype(float) - trees
-    # The product with the difference, not the difference of two sums, which loses the digits of a small gap.
+    # The product with the difference: a difference of two sums would lose the digits of a small gap.
     gaps, variance = differs @ means, np.abs(differs) @ (1 / omega)
     return np.where(variance > 0, gaps**2 / np.where(variance > 0, 2 * variance, 1), np.inf)
 
@@ -102,8 +102,8 @@ def games(trees: np.ndarray, means: np.ndarray, omega: np.ndarray, count: int, c
     """Plays games by Follow the Perturbed Leader; returns the smallest f_x met in the calls of each game.
 
     f_x = max over alpha of alpha gap - alpha^2 / 2 (sum of 1 / omega where x differs): linear in x for each alpha. The
-    leader takes the tree, other than the best one, that is least in the sum of these forms so far and of exponential
-    numbers that grow like the root of the calls; alpha answers it.
+    leader takes the tree, other than the best one, that minimises the sum of these forms so far plus exponential
+    numbers that grow like the root of the calls; alpha is the best response to it.
     """
     f, rng = rates(trees, means, omega), np.random.default_rng(1)
     best = np.argmax(trees @ means)
@@ -143,5 +143,5 @@ def draw(figure: Any, *, ratios: dict[str, np.ndarray]) -> None:
     bins = np.geomspace(1, max(10.0, *(r.max() * 1.01 for r in ratios.values())), 25)
     for style, (name, values) in enumerate(ratios.items()):
         axes.hist(values, bins, label=name, color=COLORS[style], alpha=0.6)
-    axes.set(xscale="log", xlabel="least f found by the game / its minimum over all trees", ylabel="evaluations")
+    axes.set(xscale="log", xlabel="smallest f found by the game / its minimum over all trees", ylabel="evaluations")
     axes.legend()

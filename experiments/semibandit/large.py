@@ -1,7 +1,6 @@
-"""Complete graphs of up to 24 nodes, 2.3e30 spanning trees: plays until the stop, and rounds a second.
-
-Means 1 + .1 U, with 1.5 on top for the edges of a random tree. No method that lists trees, or plays games against them,
-can run these; the exact minimum over swaps costs O(K D).
+"""Complete graphs of up to 24 nodes, 2.3e30 spanning trees: plays until the stop, and rounds per second. Means are 1 +
+.1 U, plus 1.5 for the edges of a random tree. No method that lists trees, or plays games against them, can run these.
+The exact minimum over swaps costs O(K D).
 """
 
 from functools import partial
@@ -45,8 +44,8 @@ def run(options: Settings) -> Report:
         joined(sweeps, label="nodes"),
         partial(draw, lines=lines, rates=rates),
         notes=(
-            f"On {jax.devices()[0].device_kind}, float64, without compilation; speeds of one measurement. One instance "
-            "of every size, samples from a stream.",
+            f"On {jax.devices()[0].device_kind}, float64, without compilation; speeds of one measurement. One "
+            "instance per size, samples from a stream.",
         ),
         grid=[
             {
@@ -67,7 +66,7 @@ def draw(figure: Any, *, lines: dict[int, Line], rates: dict[int, float]) -> Non
     left, right = figure.subplots(1, 2)
     left.plot(list(lines), [line.ours for line in lines.values()], mfc="w", **STYLES[0])
     right.plot(list(rates), list(rates.values()), mfc="w", **STYLES[1])
-    right.set(yscale="log", ylabel="rounds a second")
+    right.set(yscale="log", ylabel="rounds per second")
     left.set(ylabel="plays until the stop", ylim=(0, None))
     for axes in (left, right):
         axes.set(xscale="log", xlabel="nodes of the complete graph")

@@ -1,4 +1,4 @@
-"""Paths and matchings with Gaussian noise: the same algorithms on classes that are listed, not matroids."""
+"""Paths and matchings with Gaussian noise: the same algorithms on classes that are listed and are no matroids."""
 
 from functools import partial
 from typing import Any

@@ -1,7 +1,6 @@
-"""P-FWS with a threshold that is proved, on the published graph of 20 edges: what a guarantee costs.
-
-If the answer is wrong, then one swap of it separates: two arms, not all of them, so that the threshold of two arms with
-a union over the swaps is enough (`cpe.proved_threshold`). These are the runs that may be called delta-correct.
+"""P-FWS with a proved threshold, on the published graph of 20 edges: the cost of a guarantee. If the answer is wrong,
+one of its swaps shows it. A swap has two arms, so the threshold of two arms with a union over the swaps is enough
+(`cpe.proved_threshold`). These runs are delta-correct.
 """
 
 from functools import partial
@@ -63,5 +62,5 @@ def run(options: Settings) -> Report:
 def draw(figure: Any, *, sweeps: dict[str, Results]) -> None:
     axes = figure.subplots()
     common.draw_stops(axes, sweeps)
-    axes.set(ylabel="share of runs that have stopped", title="What a guarantee costs")
+    axes.set(ylabel="share of runs that have stopped", title="The cost of a guarantee")
     axes.legend()

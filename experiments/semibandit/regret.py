@@ -17,7 +17,7 @@ from jaxbandits.base import Decision
 HORIZON = 10_000
 MARKS = (1000, 2000, 5000, 10_000)
 RULES = {"CUCB": cpe.cucb, "CTS": cpe.cts}
-# A separate implementation, 100 runs: mean and standard error at the marks.
+# Mean and standard error at the marks, from 100 runs of a separate implementation.
 EXPECTED = {
     "CUCB": ((391, 3), (522, 4), (744, 6), (938, 9)),
     "CTS": ((198, 5), (233, 7), (276, 8), (307, 8)),

@@ -1,7 +1,7 @@
 """Sets of k arms: the gain of plays of k arms over pulls of one, and the distance of P-FWS from T*.
 
-For k = 1 a play is a pull, and T* is as for independent Gaussian arms. For k > 1 a play is worth at most k pulls: the
-time with single pulls is at most k T*, and equal to it where no arm's share of k would have to exceed 1.
+For k = 1 a play is a pull, and T* is the one of independent Gaussian arms. For k > 1 a play is worth at most k pulls.
+The time with single pulls is at most k T*, with equality if no arm's share of k would have to exceed 1.
 """
 
 from functools import partial

@@ -1,8 +1,8 @@
 """The published spanning trees: P-FWS, CombGame, CLUCB on plays and all trees in turn, on the same samples.
 
-Tzeng, Wang, Proutiere and Lu (2023), delta = 0.1. Their figures are stops on an approximate statistic. It is divided by
-the edges of a tree, and a game that stays far above it finds its minimum over all trees (`semibandit_exactness`). Ours
-are stops of the likelihood ratio itself.
+Tzeng, Wang, Proutiere and Lu (2023), delta = 0.1. Their runs stop on an approximate statistic. It is divided by the
+edges of a tree, and a game estimates its minimum over all trees from far above (`semibandit_exactness`). Ours stop on
+the likelihood ratio itself.
 """
 
 from functools import partial
@@ -21,11 +21,13 @@ from jaxbandits.base import Algorithm
 from jaxbandits.numerics import thresholds
 
 Key = tuple[str, str]  # graph, rule
-PUBLISHED = ("E20 P-FWS", "E20 CombGame", "E20 uniform", "E25 P-FWS")  # the rows of "trees" in paper.toml
+PUBLISHED = ("E20 P-FWS", "E20 CombGame", "E20 uniform", "E25 P-FWS")  # keys of the rows of "trees" in paper.toml
 
 
 def rules(problem: cpe.Graphic) -> dict[str, Any]:
-    """Factories (problem, *, delta) -> Algorithm by name. All trees in turn take a list of all trees: E20 alone."""
+    """Returns factories (problem, *, delta) -> Algorithm by name. All trees in turn need a list of all trees, so E20
+    alone.
+    """
     gk16 = thresholds.gk16(arms=len(problem.ends))
     return {
         "P-FWS": cpe.pfws,
@@ -69,7 +71,7 @@ def run(options: Settings) -> Report:
         for rule, factory in rules(instance.problem).items():
             if rule == "all trees in turn" and name != "E20":
                 continue
-            # Slow rules have fewer runs.
+            # Slow rules get fewer runs.
             runs = max(seeds // 5, 2) if rule in ("CombGame", "all trees in turn") else seeds
             sweeps[name, rule] = common.runs(
                 f"pfws trees, {name}", instance, rule, factory, options=options, seeds=runs
@@ -90,7 +92,7 @@ def run(options: Settings) -> Report:
                 f"{name} {plays} plays, {wrong:.0%} wrong, {seconds:,} CPU s a run"
                 for name, (plays, wrong, seconds) in zip(PUBLISHED, printed("semibandit", "trees"), strict=True)
             )
-            + ". Published numbers stop on an approximate statistic; see text.",
+            + ". The published runs stop on an approximate statistic.",
             "; ".join(f"{name}: T* = {time:.2f}" for name, time in times.items())
             + "; "
             + "; ".join(

@@ -223,7 +223,8 @@ def sweep(
         except OSError as error:
             if error.errno not in UNWRITABLE:
                 raise
-            with contextlib.suppress(OSError):  # the first error says more: the store cannot be written
+            # The first error says more: the store cannot be written.
+            with contextlib.suppress(OSError):
                 results = read_finished(
                     job, folder, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), scalars=scalars
                 )

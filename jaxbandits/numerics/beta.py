@@ -11,7 +11,8 @@ from jaxbandits.numerics.normal import one_by_one
 
 PROPOSALS = 4  # number of proposals, of which the first accepted one counts
 UNIFORMS = 4 * PROPOSALS  # uniform numbers for one beta variable
-UNIFORMS_OF_TWO = 4 * 2  # uniform numbers for one beta variable from two proposals, which may both be rejected
+# Uniform numbers for one beta variable from two proposals, which may both be rejected.
+UNIFORMS_OF_TWO = 4 * 2
 
 
 def beta(key: Key, a: Array, b: Array) -> Array:

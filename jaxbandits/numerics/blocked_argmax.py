@@ -15,9 +15,11 @@ from jax import lax
 from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import aligned
 
-FEW = 16  # largest number of entries that `jaxbandits.engine.scalars` turns into elementwise code with the whole round
+# Largest number of entries that `jaxbandits.engine.scalars` turns into elementwise code with the whole round.
+FEW = 16
 ONE_BY_ONE = 2  # largest number of simultaneous changes made one by one; more rescan all entries
-FLAT = 256  # number of entries that 65,536 lanes read from an H200's memory in the time of ten launches
+# Number of entries that 65,536 lanes read from an H200's memory in the time of ten launches.
+FLAT = 256
 
 
 class Blocks(NamedTuple):

@@ -12,7 +12,8 @@ from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import dot, spd_inverse
 
 Reduction = Literal["paper", "exact"]
-SQUARINGS = 30  # squarings of a matrix for its largest eigenvalue: the 2^30-th root of n differs from 1 by log(n) 1e-9
+# Squarings of a matrix for its largest eigenvalue: the 2^30-th root of n differs from 1 by log(n) 1e-9.
+SQUARINGS = 30
 
 
 class Peeled(NamedTuple):

@@ -11,7 +11,8 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 
-FLOOR = 1e-9  # smallest share of an arm while solving: keeps A(p) regular if the directions do not span R^d
+# Smallest share of an arm while solving: keeps A(p) regular if the directions do not span R^d.
+FLOOR = 1e-9
 SUPPORT = 1e-7  # smallest share in the answer; smaller ones are set to zero
 
 

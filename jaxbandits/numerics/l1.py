@@ -6,7 +6,8 @@ import numpy as np
 
 from jaxbandits import checks
 
-NEGLIGIBLE = 1e-12  # fraction of the largest weight below which a weight is rounding, and set to zero
+# Fraction of the largest weight below which a weight is rounding, and set to zero.
+NEGLIGIBLE = 1e-12
 
 
 class Decomposition(NamedTuple):

@@ -1,4 +1,4 @@
-"""Workers are looked at often, so that no test waits for a quarter of a second at every turn."""
+"""A short polling time, so tests of workers do not wait a quarter of a second per turn."""
 
 import pytest
 

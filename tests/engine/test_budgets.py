@@ -30,7 +30,7 @@ TASKS = {"idles": np.array([False, False, True]), "horizon": HORIZONS}
 def test_a_sweep_with_a_horizon_needs_no_budget(tmp_path):
     results = jaxbandits.sweep(build, TASKS, horizon="horizon", store=tmp_path, **SETTINGS)
     first = results.columns["seed"] == 0
-    # A run whose rounds make no pull is censored after as many rounds as its horizon has pulls.
+    # A run without pulls is censored after as many rounds as its horizon has pulls.
     np.testing.assert_array_equal(results.columns["status"][first], [Status.HORIZON, Status.HORIZON, Status.MAX_ROUNDS])
     np.testing.assert_array_equal(results.columns["pulls"][first], [15, 21, 0])
     np.testing.assert_array_equal(results.columns["rounds"][first], [5, 6, 4])
@@ -54,7 +54,7 @@ def test_a_run_with_a_horizon_needs_no_budget():
     np.testing.assert_array_equal(rounds, [5, 6, 4])
 
 
-def test_without_a_horizon_a_budget_is_asked_for():
+def test_run_without_horizon_requires_a_budget():
     message = r"max_rounds must be an integer .*, got None"
     with pytest.raises(ValueError, match=message):
         jaxbandits.run(KEY, stride(1000, 3), PERTURBED)

@@ -33,8 +33,8 @@ def compilations(function):
     return function(), len(compiled) - before
 
 
-def test_another_key_and_other_values_compile_nothing(first, tmp_path):
-    key, tasks, fewer = jax.random.key(8), LIMITS + 1, LIMITS[:3]  # made beforehand: that may compile, too
+def test_sweep_with_other_key_and_values_compiles_nothing(first, tmp_path):
+    key, tasks, fewer = jax.random.key(8), LIMITS + 1, LIMITS[:3]  # created beforehand, since this may compile too
     results, count = compilations(lambda: jaxbandits.sweep(build, LIMITS, key=key, **SETTINGS))
     assert count == 0
     assert not np.array_equal(results.columns["total"], first.columns["total"])
@@ -49,7 +49,7 @@ def test_another_key_and_other_values_compile_nothing(first, tmp_path):
 
 
 @pytest.mark.usefixtures("first")
-def test_other_programs_are_others():
+def test_sweep_of_another_program_compiles():
     def other(limit, key):
         return counter(limit + 1), NOISE
 
@@ -70,15 +70,15 @@ def doubled():
     return Pair, double
 
 
-def test_a_program_with_another_class_of_the_same_name_is_another():
-    """As in a notebook, where a cell that defines a state is run again."""
+def test_program_with_another_class_of_the_same_name_compiles():
+    """Checks the case of a notebook whose cell with a state is run again."""
     for kind, double in (doubled(), doubled()):
         pair = kind(jnp.ones(3))
         program = compiling.compiled(jax.jit(double).lower(pair), [None])
         assert isinstance(program(pair), kind)
 
 
-def test_the_oldest_programs_are_dropped(monkeypatch):
+def test_program_cache_drops_the_oldest(monkeypatch):
     monkeypatch.setattr(compiling, "KEPT", 2)
     monkeypatch.setattr(compiling, "_known", {})
 

@@ -1,4 +1,4 @@
-"""A sweep spread over devices: the same bits on any number of them, and not a word between them."""
+"""A sweep spread over devices: the same bits on any number of them, without communication."""
 
 import logging
 import os
@@ -78,7 +78,7 @@ def same_bits(a, b):
 
 @pytest.mark.slow
 @pytest.mark.processes
-def test_one_two_and_eight_devices_give_the_same_bits(tmp_path):
+def test_sweep_on_one_two_and_eight_devices_is_bitwise_equal(tmp_path):
     (tmp_path / "script.py").write_text(SCRIPT)
     processes = {}
     for count in (1, 2, 8):
@@ -100,7 +100,7 @@ def test_one_two_and_eight_devices_give_the_same_bits(tmp_path):
     same_bits(columns[1], columns[8])
 
 
-def test_any_mesh_will_do_and_all_devices_are_the_default():
+def test_sweep_takes_any_mesh_and_defaults_to_all_devices():
     devices = np.array(jax.devices())
     assert len(devices) == 2
     by_default = jaxbandits.sweep(counting, LIMITS, **TINY)
@@ -116,7 +116,7 @@ def test_any_mesh_will_do_and_all_devices_are_the_default():
 
 
 def wrapped(monkeypatch, wrap):
-    """Puts `wrap(call)` in the place of every compiled call."""
+    """Replaces every compiled call by `wrap(call)`."""
 
     def compile_lanes(*arguments, **settings):
         compiled = program.compile_lanes(*arguments, **settings)
@@ -157,15 +157,16 @@ def chatty(limit, key):
 
 
 @pytest.mark.parametrize("build", [counting, HEAVY], ids=["light", "heavy"])
-def test_devices_do_not_communicate(build):
+def test_program_has_no_collectives(build):
     compiled, _, _ = program._compile(traced(build), local_mesh(), 4)
     text = compiled.as_text()
     assert "num_partitions=2" in text
     assert [word for word in COMMUNICATION if word in text] == []
 
 
-def test_large_shared_arrays_are_inputs_of_the_program_and_part_of_its_name():
-    """A million numbers that every lane reads: not in the text, one copy, and other numbers are another program."""
+def test_large_shared_arrays_are_hashed_inputs_of_the_program():
+    """Checks a million numbers that every lane reads: one copy, not in the text, and other numbers make another
+    program."""
 
     def reading(numbers):
         shared = jnp.asarray(numbers)
@@ -186,20 +187,20 @@ def test_large_shared_arrays_are_inputs_of_the_program_and_part_of_its_name():
     assert program.fingerprint(traced(reading(numbers))) != name
 
 
-def test_communication_would_be_seen():
+def test_collective_in_a_program_is_detected():
     mesh, spec = local_mesh(), PartitionSpec("devices")
     total = jax.shard_map(lambda x: lax.psum(x, "devices"), mesh=mesh, in_specs=spec, out_specs=PartitionSpec())
     text = jax.jit(total).lower(jnp.arange(2.0)).compile().as_text()
     assert [word for word in COMMUNICATION if word in text] == ["all-reduce"]
 
 
-def test_an_algorithm_cannot_talk_to_other_devices():
+def test_algorithm_with_a_collective_is_refused():
     with pytest.raises(NameError, match="unbound axis name: devices"):
         traced(chatty)
 
 
-def test_the_planning_of_one_device_is_no_concern_of_the_other():
-    """Lanes of one device plan, lanes of the other never do; both end as they would alone."""
+def test_devices_plan_independently():
+    """Lanes of one device plan, lanes of the other never do. Both end as they would alone."""
     limits = jnp.asarray([50, 2])
     settings = TINY | {"metrics": lambda task, outcome: {"planned": outcome.state.planned}, "seeds": 4}
     results = jaxbandits.sweep(HEAVY, limits, **settings)
@@ -222,7 +223,7 @@ def test_lanes_that_cannot_fit_are_refused_before_they_are_compiled(monkeypatch)
 
 
 def test_lanes_beyond_a_limit_of_memory_are_refused_once_they_are_compiled(monkeypatch):
-    """Memory is known once a program is compiled, not only after its batch has run for minutes."""
+    """Memory is known once a program is compiled, before its batch has run for minutes."""
     monkeypatch.setattr(sizing, "device_memory", lambda mesh: 5000)
     monkeypatch.setattr(program, "device_memory", lambda mesh: 5000)
     with pytest.raises(
@@ -233,7 +234,7 @@ def test_lanes_beyond_a_limit_of_memory_are_refused_once_they_are_compiled(monke
 
 @pytest.fixture
 def limited(monkeypatch, tmp_path):
-    """Sets what the system says of limits: of address space in bytes, and files of control groups."""
+    """Sets the system's limits: address space in bytes, and files of control groups."""
 
     def limit(*, space=None, mapped_pages=0, groups="", files=()):
         infinite = resource.RLIM_INFINITY
@@ -274,7 +275,7 @@ def test_device_memory_of_a_cpu_is_the_smallest_limit(limited, settings, expecte
     assert limited(**settings) == expected
 
 
-def test_device_memory_where_the_system_tells_nothing_is_that_of_the_machine(limited, tmp_path):
+def test_device_memory_without_limits_is_the_machines(limited, tmp_path):
     limited(space=10**9)
     (tmp_path / "statm").unlink()
     (tmp_path / "groups").unlink()
@@ -293,7 +294,7 @@ def test_device_memory_where_the_system_tells_nothing_is_that_of_the_machine(lim
         ("INTERNAL: broken", jax.errors.JaxRuntimeError, "INTERNAL: broken"),
     ],
 )
-def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, message):
+def test_running_out_of_memory_names_lanes_and_chunk(monkeypatch, text, error, message):
     def failing(call):
         calls = []
 
@@ -310,7 +311,7 @@ def test_memory_that_runs_out_on_the_way_is_named(monkeypatch, text, error, mess
         jaxbandits.sweep(counting, LIMITS, **TINY)
 
 
-def test_lapack_keeps_to_one_batch_on_one_device(caplog):
+def test_program_with_lapack_runs_in_one_batch_on_one_device(caplog):
     def factorising(limit, key):
         algorithm = counter(limit)
         init = lambda key: algorithm.init(key)._replace(total=jnp.ones(()))  # noqa: E731
@@ -330,8 +331,8 @@ def test_lapack_keeps_to_one_batch_on_one_device(caplog):
     np.testing.assert_allclose(results.columns["total"], np.sqrt(1 + results.columns["pulls"]), rtol=1e-15)
 
 
-def test_an_accelerator_takes_lanes_that_make_up_for_its_launches():
-    """More for more tasks and smaller states, and never more than an eighth of its memory holds."""
+def test_default_lanes_of_an_accelerator():
+    """More for more tasks and smaller states, within an eighth of its memory."""
     memory = 8 * 10**9
     device = SimpleNamespace(platform="gpu", memory_stats=lambda: {"bytes_limit": memory})
     mesh: Any = SimpleNamespace(size=1, devices=np.array([device], object))

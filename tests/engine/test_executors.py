@@ -1,4 +1,4 @@
-"""Sweeps cut into shards, on executors of every kind: the same bits, and nothing is lost when workers are."""
+"""Sweeps cut into shards, on executors of every kind: the same bits, and lost workers lose no finished runs."""
 
 import importlib
 import json
@@ -29,7 +29,7 @@ from jaxbandits.engine.cluster import shards, workers
 from jaxbandits.engine.store import locked, writing
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
-LONG = jnp.asarray([9000, 12000])  # rounds, for runs that are to be caught on their way
+LONG = jnp.asarray([9000, 12000])  # rounds of runs that are interrupted
 
 
 def same_bits(a, b):
@@ -49,12 +49,12 @@ def sessions(store):
 
 
 def until(condition):
-    """Waits for something to come true."""
+    """Waits until the condition holds."""
     for _ in range(3000):
         if condition():
             return
         time.sleep(0.02)
-    raise TimeoutError("it never came true")
+    raise TimeoutError("the condition never held")
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain,
     results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=pool, shards=4)
     same_bits(results.columns, plain)
     assert len(sessions(tmp_path)) == 4
-    # Only lost runs are run again, whoever ran them before.
+    # Only lost runs are run again, on any worker.
     kept, *lost = sorted(parts(tmp_path))
     for path in lost:
         path.unlink()
@@ -95,7 +95,7 @@ def test_a_process_pool_gives_the_same_bits_whatever_the_shards(tmp_path, plain,
 
 
 @pytest.mark.processes
-def test_workers_without_a_store_send_runs_back(plain, pool):
+def test_workers_without_a_store_return_runs(plain, pool):
     results = jaxbandits.sweep(counting, LIMITS, **TINY, executor=pool, shards=2)
     same_bits(results.columns, plain)
 
@@ -115,7 +115,7 @@ def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
         },
     }
     build = lambda limit, key: (counter(limit), NOISE)  # noqa: E731
-    # The settings of this thread, which are not those that the process was started with.
+    # The settings of this thread differ from those at the start of the process.
     with jax.numpy_dtype_promotion("standard"), jax.default_matmul_precision("highest"):
         columns = jaxbandits.sweep(build, LIMITS, **settings, store=tmp_path, executor=pool, shards=2).columns
         same_bits(columns, jaxbandits.sweep(build, LIMITS, **settings).columns)
@@ -127,7 +127,7 @@ def test_closures_and_settings_travel_to_the_workers(tmp_path, pool):
 
 
 @pytest.mark.processes
-def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
+def test_error_in_a_worker_is_raised_by_sweep(tmp_path, plain, pool):
     broken = tmp_path / "broken"
     broken.touch()
 
@@ -144,7 +144,7 @@ def test_what_goes_wrong_in_a_worker_is_raised_here(tmp_path, plain, pool):
 
 
 @pytest.mark.processes
-def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
+def test_killed_worker_loses_only_its_unfinished_runs(tmp_path, plain, pool):
     store, died = tmp_path / "store", tmp_path / "died"
 
     def build(limit, key):
@@ -177,13 +177,13 @@ def test_a_worker_that_dies_costs_only_what_it_was_doing(tmp_path, plain, pool):
         pytest.param(lambda: ThreadPoolExecutor(2), id="threads"),
     ],
 )
-def test_the_executors_of_the_standard_library(tmp_path, plain, make):
+def test_executors_of_the_standard_library_are_accepted(tmp_path, plain, make):
     with make() as executor:
         results = jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path, executor=executor, shards=2)
     same_bits(results.columns, plain)
 
 
-def test_threads_take_over_the_settings_of_the_caller(tmp_path):
+def test_threads_adopt_the_callers_settings(tmp_path):
     settings = TINY | {"metrics": lambda task, outcome: {"product": outcome.pulls * jnp.float32(0.5)}}
     with ThreadPoolExecutor(1) as executor, jax.numpy_dtype_promotion("standard"):
         results = jaxbandits.sweep(counting, LIMITS, **settings, store=tmp_path, executor=executor, shards=1)
@@ -191,7 +191,7 @@ def test_threads_take_over_the_settings_of_the_caller(tmp_path):
 
 
 def done(error=None):
-    """Makes a job that has ended, with the attributes that are read."""
+    """Makes a finished job with the attributes that sweep reads."""
 
     def result():
         if error is not None:
@@ -200,7 +200,7 @@ def done(error=None):
     return SimpleNamespace(done=lambda: True, result=result, cancel=lambda: None)
 
 
-def test_jobs_need_not_be_futures_of_the_standard_library(tmp_path, plain):
+def test_jobs_of_other_classes_are_accepted(tmp_path, plain):
     def submit(call, *arguments):
         call(*arguments)
         return done()
@@ -234,7 +234,7 @@ with jaxbandits.process_pool(1) as pool:
 
 
 @pytest.mark.wide
-def test_a_script_that_does_not_guard_its_main_part_is_told_so(tmp_path):
+def test_script_without_a_main_guard_is_named(tmp_path):
     (tmp_path / "script.py").write_text(UNGUARDED)
     printed = subprocess.run(
         [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "store")],
@@ -247,7 +247,7 @@ def test_a_script_that_does_not_guard_its_main_part_is_told_so(tmp_path):
     assert "A worker process ended. If it had an error of its own, that is printed above" in printed
 
 
-def test_workers_that_cannot_start_say_why(tmp_path, monkeypatch):
+def test_worker_that_cannot_start_gives_its_error(tmp_path, monkeypatch):
     def share_out(count, gpus):
         return [workers.Share([10**6], {}, None)] * count  # a core that no machine has
 
@@ -257,8 +257,8 @@ def test_workers_that_cannot_start_say_why(tmp_path, monkeypatch):
     assert raised.value.__notes__[1] == "A worker could not start: [Errno 22] Invalid argument"
 
 
-def test_a_worker_that_dask_gives_up_is_explained(tmp_path, plain):
-    """Without a cluster: its last word is an error of this name."""
+def test_worker_that_dask_gives_up_is_explained(tmp_path, plain):
+    """Without a cluster: an error with dask's name."""
     error = type("KilledWorker", (Exception,), {})("Attempted to run task on 4 different workers")
     dying = SimpleNamespace(submit=lambda call, *arguments: done(error))
     with pytest.raises(Exception, match="Attempted to run task") as raised:
@@ -268,7 +268,7 @@ def test_a_worker_that_dask_gives_up_is_explained(tmp_path, plain):
     same_bits(jaxbandits.sweep(counting, LIMITS, **TINY, store=tmp_path).columns, plain)
 
 
-def test_an_executor_without_workers_is_warned_of(tmp_path, monkeypatch, caplog):
+def test_executor_without_workers_warns(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr(shards, "START_SECONDS", 0.01)
     asked = []
 
@@ -287,8 +287,8 @@ def refusing(*arguments, **settings):
 
 
 @pytest.mark.processes
-def test_running_shards_are_waited_for_and_late_ones_do_nothing(tmp_path, monkeypatch):
-    """One shard fails while another is under way, and a third is started only after the call has ended."""
+def test_failed_sweep_waits_for_running_shards_and_voids_late_ones(tmp_path, monkeypatch):
+    """One shard fails while another runs, and a third is started only after the call has ended."""
     monkeypatch.setattr(writing, "FIRST_PAUSE", 0.01)
     calls = []
 
@@ -342,7 +342,7 @@ def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
         results = jaxbandits.sweep(counting, LONG, **settings, store=tmp_path, executor=client.get_executor(), shards=2)
         killer.join()
         assert killed[0] not in client.run(os.getpid).values()
-    assert len(sessions(tmp_path)) == 3  # a second worker has gone on where the killed one had got to
+    assert len(sessions(tmp_path)) == 3  # a second worker has continued from the killed one's runs
     same_bits(results.columns, expected)
 
 
@@ -374,7 +374,7 @@ if __name__ == "__main__":
 
 
 def started(script, store):
-    """Starts the script in its own session, and waits until two of its shards have stored something."""
+    """Starts the script in its own session, and waits until two of its shards have stored runs."""
     script.write_text(SCRIPT)
     process = subprocess.Popen(
         [sys.executable, str(script), str(store)],
@@ -413,8 +413,8 @@ def test_workers_end_with_a_process_that_is_killed(tmp_path):
     assert 0 < stored < 1200
 
 
-def test_a_shard_waits_for_the_worker_that_still_has_it(tmp_path, plain):
-    """As when an executor has given up a worker that lives."""
+def test_shard_waits_for_the_worker_that_holds_its_lock(tmp_path, plain):
+    """Simulates an executor that gives up a worker which is still alive."""
     released = threading.Event()
 
     def hold():
@@ -431,8 +431,8 @@ def test_a_shard_waits_for_the_worker_that_still_has_it(tmp_path, plain):
     same_bits(results.columns, plain)
 
 
-def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
-    """As when the process that called is dead, and its jobs are still queued somewhere."""
+def test_shards_of_an_earlier_call_are_void(tmp_path, plain):
+    """Simulates a caller that has ended while its jobs are still queued."""
     late = []
 
     class Queued(ThreadPoolExecutor):
@@ -453,7 +453,7 @@ def test_shards_of_an_earlier_call_do_nothing(tmp_path, plain):
 
 @pytest.mark.processes
 @pytest.mark.usefixtures("interruptible")
-def test_control_c_ends_all_workers_and_keeps_what_they_have_done(tmp_path, monkeypatch):
+def test_control_c_ends_all_workers_and_keeps_finished_runs(tmp_path, monkeypatch):
     script, store = tmp_path / "script.py", tmp_path / "store"
     process = started(script, store)
     os.killpg(process.pid, signal.SIGINT)  # as a terminal does: to the workers as well
@@ -499,12 +499,12 @@ def test_bad_arguments_are_named(tmp_path, monkeypatch, settings, message):
         jaxbandits.sweep(counting, LIMITS, **TINY | settings)
 
 
-def test_another_sweep_is_refused_before_anything_is_submitted(stored):
+def test_store_of_another_sweep_is_refused_before_submission(stored):
     with pytest.raises(ValueError, match=r"holds another sweep:\n  arguments.max_rounds: 1000 in the store, 11 now"):
         jaxbandits.sweep(counting, LIMITS, **TINY | {"max_rounds": 11}, store=stored, executor=NOBODY)
 
 
-def test_another_build_is_refused_by_the_workers(stored):
+def test_workers_refuse_another_build(stored):
     build = lambda limit, key: (counter(limit + 1), NOISE)  # noqa: E731
     with ThreadPoolExecutor(1) as executor, pytest.raises(ValueError, match="holds another sweep") as raised:
         jaxbandits.sweep(build, LIMITS, **TINY, store=stored, executor=executor, shards=1)
@@ -512,7 +512,7 @@ def test_another_build_is_refused_by_the_workers(stored):
 
 
 @pytest.mark.wide
-def test_the_bar_of_the_coordinator_begins_where_it_was_and_reaches_the_end(tmp_path, capfd):
+def test_progress_bar_resumes_and_completes(tmp_path, capfd):
     def bar():
         with ThreadPoolExecutor(2) as executor:
             settings = TINY | {"progress": True}

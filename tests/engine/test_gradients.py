@@ -1,4 +1,4 @@
-"""A run has no gradient: it says so, whichever way it is asked."""
+"""A run has no gradient and refuses every way of taking one."""
 
 import jax
 import jax.numpy as jnp
@@ -22,7 +22,7 @@ def reward(scale):
 
 
 def pulls(scale):
-    """Returns pulls, on which the parameter acts through a comparison alone: forward mode would return 0."""
+    """Returns pulls, which depend on the parameter through a comparison alone; forward mode would return 0."""
     learner = counter(5)
     decide = lambda key, state: learner.decide(key, state)._replace(stop=state.total > scale)  # noqa: E731
     return run(KEY, learner._replace(decide=decide), NOISE, max_rounds=9).pulls.astype(float)
@@ -35,11 +35,11 @@ def test_run_refuses_a_gradient(wrap, function):
         wrap(function)(1.5)
 
 
-def test_values_are_those_of_a_run_that_is_not_asked():
+def test_values_under_jit_and_vmap_equal_a_plain_run():
     expected = [reward(scale) for scale in (1.5, 2.5)]
     assert jax.jit(reward)(1.5) == expected[0]
     assert jax.vmap(reward)(jnp.asarray([1.5, 2.5])).tolist() == expected
-    # The key of a run, and what is computed from its results, may be differentiated around it.
+    # Functions of a run's results may be differentiated around it.
     assert jax.grad(lambda x: x * run(KEY, counter(5), NOISE, max_rounds=9).state.total)(2.0) == reward(1.0)
 
 

@@ -1,4 +1,4 @@
-"""A store that grows: more seeds and rows run what is missing, fewer give back what was asked for."""
+"""A store that grows: more seeds and rows run the missing tasks, fewer return the requested ones."""
 
 import json
 from concurrent.futures import ThreadPoolExecutor
@@ -46,7 +46,7 @@ def assert_are(columns, whole, rows, seeds):
         assert columns[name].tobytes() == values[chosen].tobytes(), name
 
 
-def test_more_seeds_and_rows_run_what_is_missing(tmp_path, whole):
+def test_more_seeds_and_rows_run_the_missing_tasks(tmp_path, whole):
     for rows, seeds, have in ((2, 2, 4), (2, 4, 8), (5, 3, 17), (5, 6, 30)):
         assert_are(sweep(tmp_path, rows, seeds, lanes=None, chunk=None if have > 4 else 16).columns, whole, rows, seeds)
         assert stored(tmp_path) == have  # third call: rows 2 to 4 for three seeds; two rows have four seeds
@@ -56,7 +56,7 @@ def test_more_seeds_and_rows_run_what_is_missing(tmp_path, whole):
     np.testing.assert_array_equal(jaxbandits.load(tmp_path).columns["task"], np.repeat(LIMITS, 6))
 
 
-def test_fewer_seeds_and_rows_are_read_and_leave_the_store_as_it_is(tmp_path, whole, monkeypatch):
+def test_fewer_seeds_and_rows_leave_the_store_unchanged(tmp_path, whole, monkeypatch):
     sweep(tmp_path)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.name[0] != "."}
     monkeypatch.setattr(driving, "compile_lanes", None)
@@ -87,8 +87,8 @@ def test_a_lost_table_of_tasks_is_written_anew(tmp_path, whole, caplog):
         assert table.read_bytes() == good
 
 
-def test_a_table_that_is_ahead_of_its_manifest_is_that_of_its_first_rows(tmp_path, whole):
-    """As when a process is killed after it has written the one and before the other."""
+def test_table_ahead_of_its_manifest_is_cut_to_the_manifest(tmp_path, whole):
+    """Simulates a process killed between writing the table and the manifest."""
     sweep(tmp_path, rows=3)
     old = (tmp_path / "_manifest.json").read_bytes()
     sweep(tmp_path, rows=5)
@@ -100,7 +100,7 @@ def test_a_table_that_is_ahead_of_its_manifest_is_that_of_its_first_rows(tmp_pat
     assert_are(sweep(tmp_path).columns, whole, ROWS, SEEDS)
 
 
-def test_tables_of_all_kinds_are_compared(tmp_path):
+def test_task_tables_of_all_kinds_are_compared(tmp_path):
     """Keys, numbers that Parquet has no name for, and arrays without entries."""
 
     def table(rows):

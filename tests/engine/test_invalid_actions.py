@@ -1,4 +1,4 @@
-"""An action that does not exist ends the run, in a status that is seen, in every family."""
+"""An action that does not exist ends the run with a status of its own, in every family."""
 
 from typing import NamedTuple
 
@@ -22,7 +22,7 @@ def distances(node, times):
     return kcenter.Pull(jnp.asarray(node), jnp.asarray(0), jnp.zeros(1, int), jnp.asarray(times > 0), DISTANCES.problem)
 
 
-# environment, how an action is made of its number and how often, the last number that exists
+# environment, (number, times) -> action, the last number that exists
 FAMILIES = {
     "mab": (mab.environment(mab.gk1()), lambda n, times: mab.Pull(jnp.full(1, n), jnp.full(1, times)), 3),
     "linear": (
@@ -51,7 +51,14 @@ FAMILIES = {
         19,
     ),
 }
-BEYOND = {"kcenter": 2, "cpe": 2, "kernel": 2, "linear": 1, "mab": 1, "fullbandit": 1}  # the number after may be none
+BEYOND = {
+    "kcenter": 2,
+    "cpe": 2,
+    "kernel": 2,
+    "linear": 1,
+    "mab": 1,
+    "fullbandit": 1,
+}  # the number after it may be valid
 
 
 class State(NamedTuple):
@@ -59,7 +66,7 @@ class State(NamedTuple):
 
 
 def asking(make, number, *, draws=False):
-    """Asks `LAWFUL` times for number 0, and then for another; if it draws, by a coin for the one or the other."""
+    """Queries number 0 `LAWFUL` times, then another number; if it draws, a coin chooses between the two."""
     idle = jax.tree.map(jnp.asarray, make(0, 0))
 
     def decide(key, state):
@@ -77,7 +84,7 @@ def asking(make, number, *, draws=False):
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_a_run_that_asks_for_what_does_not_exist_ends_there(family):
+def test_run_ends_at_an_action_that_does_not_exist(family):
     environment, make, last = FAMILIES[family]
     outcome = jaxbandits.run(KEY, asking(make, last + BEYOND[family]), environment, max_rounds=50)
     assert (outcome.status, outcome.rounds, outcome.pulls) == (Status.INVALID_ACTION, LAWFUL, LAWFUL)
@@ -86,7 +93,7 @@ def test_a_run_that_asks_for_what_does_not_exist_ends_there(family):
 
 
 @pytest.mark.parametrize("draws", [False, True], ids=["plain", "drawn ahead"])
-def test_such_runs_end_alike_whatever_the_chunk_and_are_told_as_failed(draws):
+def test_invalid_action_ends_runs_in_any_chunk_as_failed(draws):
     environment, make, _ = FAMILIES["mab"]
 
     def build(number, key):
@@ -109,7 +116,7 @@ def test_such_runs_end_alike_whatever_the_chunk_and_are_told_as_failed(draws):
     np.testing.assert_array_equal(summary["finished"], seeds - summary["failed"])
 
 
-def test_the_budget_of_a_run_comes_before_a_question_that_is_never_asked():
+def test_budget_takes_precedence_over_an_invalid_action():
     environment, make, last = FAMILIES["mab"]
     algorithm = asking(make, last + 1)
     assert jaxbandits.run(KEY, algorithm, environment, max_rounds=LAWFUL).status == Status.MAX_ROUNDS
@@ -123,16 +130,16 @@ def test_a_tape_idles_where_the_action_does_not_exist():
     assert not tape.stops.any()
 
 
-def test_a_study_of_wrong_models_is_looked_at_in_every_round():
-    """Eight arms against four, where nothing is compared: the best is none of the four."""
+def test_algorithm_without_a_problem_is_checked_in_every_round():
+    """Eight arms against four without a comparison of problems: the best arm does not exist."""
     environment = mab.environment(mab.gk1())._replace(problem=None)
     outcome = jaxbandits.run(KEY, mab.ucb1(mab.Bernoulli(8)), environment, max_rounds=50)
     assert (outcome.status, outcome.rounds) == (Status.INVALID_ACTION, 4)
 
 
 @pytest.mark.parametrize("name", [name for name, case in CASES.items() if not case.is_variant])
-def test_no_rule_of_the_library_pays_for_the_question(name):
-    """They say what they were made for, and so does the environment; `testing.check` holds them to it."""
+def test_library_rules_are_not_checked_in_every_round(name):
+    """Rule and environment name their problem; `testing.check` checks the actions."""
     case = CASES[name]
     algorithm, environment = case.make(
         jnp.dtype(case.dtypes[0]), **{n: value for n, (value, _) in case.numbers.items()}

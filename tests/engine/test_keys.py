@@ -1,4 +1,4 @@
-"""Keys of other generators, which under `vmap` draw from one lane's key, are refused wherever a run begins."""
+"""Keys of other generators draw from one lane's key under `vmap`, so every start of a run refuses them."""
 
 import jax
 import jax.numpy as jnp
@@ -68,7 +68,7 @@ def test_raw_keys_of_the_default_generator_give_the_runs_of_typed_ones():
 
 @pytest.mark.parametrize("name", ["duets", "approx-dis-kernel-ucb", "sa-foa", "ns-ts"])
 def test_no_algorithm_draws_from_the_default_generator(name):
-    """This includes seeds that a state holds."""
+    """This includes seeds in a state."""
     algorithm, environment = CASES[name].make(
         "float64", **({"lottery": "draw", "growth": None} if name == "sa-foa" else {})
     )

@@ -1,4 +1,4 @@
-"""A sweep that is killed again and again loses no run, doubles none, and ends as if nothing had been."""
+"""A sweep that is killed repeatedly loses no run, duplicates none, and ends with the same results."""
 
 import os
 import queue
@@ -46,7 +46,7 @@ arguments = {
 }
 
 if __name__ == "__main__":
-    # No pause between two parts, so that many a kill falls into the writing of one.
+    # No pause between two parts, so many kills fall into the writing of one.
     importlib.import_module("jaxbandits.engine.store.writing").FIRST_PAUSE = 0.0
     logging.basicConfig(stream=sys.stdout, format="%(message)s")
     logging.getLogger("jaxbandits").setLevel("DEBUG")
@@ -64,7 +64,7 @@ def start(script, store):
     """Starts the sweep in its own process; returns it with a queue of its printed lines, ended by None."""
     environment = os.environ | {
         "XLA_FLAGS": os.environ["XLA_FLAGS"] + " --xla_force_host_platform_device_count=1",  # this process has two
-        "NPROC": "1",  # one batch, so that no machine comes to the end before the last kill
+        "NPROC": "1",  # one batch, so that no machine finishes before the last kill
         "JAX_ENABLE_X64": "1",
         "JAX_NUMPY_DTYPE_PROMOTION": "strict",
         "JAX_COMPILATION_CACHE_DIR": str(script.parent / "cache"),
@@ -86,7 +86,7 @@ def start(script, store):
 
 
 def wait_for(lines, word):
-    """Reads on to a line with this word."""
+    """Reads lines until one has this word."""
     read = []
     while not read or word not in read[-1]:
         read.append(lines.get(timeout=120))
@@ -94,13 +94,13 @@ def wait_for(lines, word):
 
 
 def count(store):
-    """Runs that are stored."""
+    """Returns the stored runs."""
     return len(jaxbandits.load(store).columns["row"]) if (store / "_manifest.json").exists() else 0
 
 
 @pytest.mark.slow
 @pytest.mark.processes
-def test_twelve_kills_leave_no_trace_in_the_results(tmp_path):
+def test_sweep_killed_twelve_times_equals_an_uninterrupted_one(tmp_path):
     script, store = tmp_path / "script.py", tmp_path / "store"
     script.write_text(SCRIPT)
     random = np.random.default_rng(5)

@@ -1,4 +1,4 @@
-"""An algorithm and an environment that were made for two problems are refused, in a sentence that names both."""
+"""An algorithm and an environment of two problems are refused in a sentence that names both."""
 
 from pathlib import Path
 
@@ -95,7 +95,7 @@ def test_another_problem_is_refused_by_sweep_before_the_first_round(name):
         jaxbandits.sweep(lambda task, key: (algorithm, environment), seeds=2, key=KEY, max_rounds=10, progress=False)
 
 
-def test_values_that_are_traced_and_rounding_are_not_held_against_anybody():
+def test_traced_values_and_rounding_are_not_compared():
     instance = linear.soare(3, 0.1)
     environment = linear.environment(instance)
 
@@ -107,7 +107,7 @@ def test_values_that_are_traced_and_rounding_are_not_held_against_anybody():
     jax.eval_shape(lambda: pulls(instance.arms * (1 + 1e-15)))
 
 
-def test_a_study_of_wrong_models_says_so():
+def test_wrong_model_is_allowed_if_declared():
     algorithm, environment, _ = PAIRS["linear, values"]
     outcome = jaxbandits.run(KEY, algorithm, environment._replace(problem=None), max_rounds=3)
     assert outcome.rounds == 3
@@ -135,13 +135,13 @@ def test_a_study_of_wrong_models_says_so():
         ),
     ],
 )
-def test_an_action_outside_of_the_domain_is_refused_where_it_is_known(environment, action):
+def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
     with pytest.raises(ValueError, match="action must"):
         environment.respond(action, environment.noise(KEY))
     assert not environment.accepts(action)
 
 
-def test_an_action_of_fewer_agents_does_not_share_their_noise():
+def test_action_of_fewer_agents_is_refused():
     environment = kernel.environment(POINTS, n_agents=1)
     with pytest.raises(ValueError, match="n_agents must match the algorithm's actions"):
         environment.respond(jnp.array([0, 1, 2]), environment.noise(KEY))
@@ -151,7 +151,7 @@ def promotes_ranks(action, noise):
     return jnp.sum(jnp.ones((2, 2)) * jnp.ones(2)) * action.astype(float)
 
 
-def test_rank_promotion_within_the_library_is_not_blamed_on_the_environment(monkeypatch):
+def test_rank_promotion_within_the_library_names_the_setting(monkeypatch):
     monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))  # as if this file were of the library
     environment = NOISE._replace(respond=promotes_ranks)
     with (
@@ -161,7 +161,7 @@ def test_rank_promotion_within_the_library_is_not_blamed_on_the_environment(monk
         jaxbandits.run(KEY, counter(5), environment, max_rounds=10)
 
 
-def test_rank_promotion_within_the_library_does_not_hide_that_the_environment_does_not_fit(monkeypatch):
+def test_rank_promotion_does_not_hide_a_misfit(monkeypatch):
     monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))
     environment = NOISE._replace(respond=lambda action, noise: promotes_ranks(action, noise) + action.arms)
     with (
@@ -171,7 +171,7 @@ def test_rank_promotion_within_the_library_does_not_hide_that_the_environment_do
         jaxbandits.run(KEY, counter(5), environment, max_rounds=10)
 
 
-def test_rank_promotion_in_an_environment_of_ones_own_is_its_own_fault():
+def test_rank_promotion_in_a_users_environment_names_it():
     environment = NOISE._replace(respond=promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
@@ -189,7 +189,7 @@ def test_rank_promotion_in_an_environment_of_ones_own_is_its_own_fault():
     ],
     ids=["list", "none", "boolean"],
 )
-def test_rewards_of_another_kind_are_named_with_what_to_do(sums, advice):
+def test_rewards_of_another_kind_are_refused_with_advice(sums, advice):
     environment = NOISE._replace(respond=lambda action, noise: mab.Rewards(sums(action), action.times))
     with pytest.raises(ValueError, match=f"^algorithm does not take this environment's observations: .*{advice}"):
         jaxbandits.run(KEY, mab.thompson(mab.Bernoulli(3)), environment, max_rounds=5)

@@ -1,4 +1,4 @@
-"""Paired comparisons: which runs are a pair, what pairing gains, and what is refused."""
+"""Paired comparisons: pairs, the gain of pairing, and refusals."""
 
 import jax
 import numpy as np
@@ -45,7 +45,7 @@ def test_pairs_are_runs_of_one_stream():
     assert not any(name.endswith("_ks") or name.startswith("stream_") for name in said)
 
 
-def test_groups_are_paired_apart_and_only_runs_that_both_stopped():
+def test_pairing_is_by_group_and_of_runs_that_both_stopped():
     row = np.repeat([0, 1], SEEDS // 2).astype(np.int32)
     status = np.where(np.arange(SEEDS) % 10 == 0, Status.MAX_ROUNDS, Status.STOPPED).astype(np.int32)
     more = np.array([2], np.int32)
@@ -72,11 +72,11 @@ def test_a_group_may_be_named_by_a_value_of_the_tasks():
     np.testing.assert_allclose(said["pulls_difference"], (A - B).reshape(2, -1).mean(axis=1))
 
 
-def test_fewer_seeds_find_their_partners():
+def test_pairing_with_fewer_seeds():
     assert jaxbandits.compare(results(A[:10], STREAMS[:10]), results(B, STREAMS), paired=True)["pairs"] == [10]
 
 
-def test_one_pair_and_none_that_stopped():
+def test_pairing_of_one_pair_and_of_none():
     ended = np.full(2, Status.MAX_ROUNDS, np.int32)
     one = jaxbandits.compare(results(A[:1], STREAMS[:1]), results(B[:1], STREAMS[:1]), paired=True)
     none = jaxbandits.compare(results(A[:2], STREAMS[:2], status=ended), results(B[:2], STREAMS[:2]), paired=True)
@@ -108,13 +108,13 @@ def test_one_pair_and_none_that_stopped():
         ),
     ],
 )
-def test_what_was_not_shared_is_refused(a, b, message):
+def test_pairing_refuses_streams_that_are_not_shared(a, b, message):
     with pytest.raises(ValueError, match=message):
         jaxbandits.compare(a, b, paired=True)
 
 
 def test_sweeps_under_one_root_key_share_their_streams(tmp_path):
-    """Whatever the algorithm; and the store keeps that."""
+    """The algorithm does not matter, and a store keeps the streams."""
     instance = linear.soare(2, 0.5)  # without ties, which rounding would break
 
     def sweep(key, leap, store=None):

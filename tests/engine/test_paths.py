@@ -40,13 +40,13 @@ def leads_somewhere(path):
     return True
 
 
-def test_there_are_some():
+def test_docstrings_name_paths():
     assert any("jaxbandits.engine.sweep.sizing.default_lanes" in named(file) for file in FILES)
     assert not leads_somewhere("jaxbandits.engine.sweep.sizing.no_such_name")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
-def test_a_path_leads_where_it_says(file):
+def test_path_in_a_docstring_can_be_imported(file):
     assert [path for path in named(file) if not leads_somewhere(path)] == []
 
 

@@ -1,4 +1,4 @@
-"""`Results.plot`: what is drawn, read off the axes."""
+"""`Results.plot`, read off its axes."""
 
 import sys
 
@@ -111,7 +111,7 @@ def many(lines):
 
 @pytest.mark.parametrize("settings", [{"x": "gap"}, {"x": "d"}, {"y": "x"}], ids=["marked", "one point", "curves"])
 def test_plot_of_many_lines_never_repeats_a_look(ax, settings):
-    """A colour comes again with four dashes and a dozen markers, and then with numbers for markers."""
+    """A colour recurs with four dashes and a dozen markers, then with numbers for markers."""
     ax.set_prop_cycle(color=["red", "blue"])
     many(120).plot(by="d", ax=ax, **settings)
     assert len(looks(ax)) == len(set(looks(ax))) == 120

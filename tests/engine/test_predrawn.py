@@ -1,4 +1,4 @@
-"""Random numbers drawn for a chunk of rounds at once equal the numbers of the rounds."""
+"""Random numbers drawn for a chunk at once equal those drawn round by round."""
 
 import jax
 import jax.numpy as jnp
@@ -16,7 +16,7 @@ STATE = counter(9).init(KEY)
 
 
 def gambler(numbers=1):
-    """Stops as a die falls and answers what another shows: neither stays what it is when the key changes."""
+    """Stops and answers at random, so both change with the key."""
 
     def decide(key, state):
         stop, answer, *more = jax.random.uniform(key, (numbers + 1,))
@@ -27,7 +27,7 @@ def gambler(numbers=1):
 
 
 @pytest.mark.parametrize("numbers", [1, 5])
-def test_the_halves_are_the_whole(numbers):
+def test_split_decision_equals_decide(numbers):
     algorithm = gambler(numbers)
     ahead = split_decision(algorithm, KEY, STATE)
     halves = ahead.decide(ahead.draw(KEY), STATE)
@@ -36,12 +36,12 @@ def test_the_halves_are_the_whole(numbers):
     assert ahead.decide(ahead.draw(KEY), STATE._replace(pulls=STATE.pulls + 5)).answer == halves.answer + 5
 
 
-def test_of_draws_for_several_arms_the_key_is_made_ahead():
+def test_draws_for_several_arms_predraw_the_key():
     (key,) = split_decision(gambler(5), KEY, STATE).draw(KEY)
     assert key is KEY
 
 
-def test_a_coin_is_a_byte():
+def test_coin_is_predrawn_as_a_byte():
     algorithm = mab.eb_tci(mab.gk1().problem, delta=0.1)
     (coin,) = jax.eval_shape(split_decision(algorithm, KEY, algorithm.init(KEY)).draw, KEY)
     assert (coin.shape, coin.dtype) == ((), bool)
@@ -64,12 +64,12 @@ def test_a_coin_is_a_byte():
         ),
     ],
 )
-def test_what_is_left_alone(algorithm):
+def test_decisions_that_cannot_be_split(algorithm):
     assert split_decision(algorithm, KEY, STATE) is None
 
 
 @pytest.mark.parametrize("numbers", [1, 5])
-def test_runs_are_the_same_bit_by_bit(monkeypatch, numbers):
+def test_predrawn_runs_are_bitwise_equal(monkeypatch, numbers):
     def results():
         def build(task, key):
             return gambler(numbers), NOISE

@@ -42,18 +42,18 @@ def test_a_parameter_out_of_range_is_refused_with_its_row(monkeypatch, rows_at_o
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_a_single_row_has_no_number():
+def test_refusal_of_a_single_row_names_no_row():
     with pytest.raises(ValueError, match=r"^share must lie in \(0, 1\), got 2.0$"):
         jaxbandits.sweep(lambda task, key: sharing(jax.random.uniform(key) * 0 + 2, key), **SETTINGS)
 
 
-def test_good_rows_pass_and_their_runs_are_those_of_run():
+def test_valid_rows_give_the_runs_of_run():
     columns = jaxbandits.sweep(sharing, SHARES[:3], **SETTINGS).columns
     np.testing.assert_array_equal(columns["pulls"], np.repeat([10, 30, 5], 3))
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_an_executor_gets_nothing_of_a_sweep_that_is_refused(tmp_path):
+def test_refused_sweep_submits_nothing(tmp_path):
     nobody = SimpleNamespace(submit=refusing)
     with pytest.raises(ValueError, match="row 3 of tasks: share must lie"):
         jaxbandits.sweep(sharing, SHARES, **SETTINGS, store=tmp_path, executor=nobody)
@@ -97,7 +97,7 @@ def without_times(state, action, observation):
 
 
 def mean_of_every_round(state, action, observation):
-    """Updates a mean in every round, idle or not; the initial state does not show it."""
+    """Updates a mean in every round, idle or not, which the initial state does not reveal."""
     after = right(state, action, observation)
     step = (observation - state.means["first"]) / jnp.maximum(after.pulls, 1).astype(float)
     return after._replace(means=after.means | {"first": state.means["first"] + step})

@@ -1,4 +1,4 @@
-"""The progress bar and log lines: what cannot be written ends no sweep."""
+"""The progress bar and log lines: failures to write them end no sweep."""
 
 import errno
 import io
@@ -55,7 +55,7 @@ class Stream(io.StringIO):
 
 
 def tqdm_lock_is_free():
-    """True if another thread can take tqdm's lock, as every bar of the process has to."""
+    """True if another thread can take tqdm's lock, as every bar of the process must."""
     taken = []
 
     def take():
@@ -71,7 +71,7 @@ def tqdm_lock_is_free():
 
 @pytest.fixture
 def thread_lock(monkeypatch):
-    """tqdm's lock as one of threads, which can be waited for with a timeout."""
+    """tqdm's lock as a thread lock, which has a timeout."""
     monkeypatch.setattr(tqdm.tqdm, "_lock", threading.RLock(), raising=False)
 
 
@@ -135,7 +135,7 @@ def test_progress_bar_counts_runs_of_no_rounds(capfd):
     "stream", [None, closed(), Stream(ERRORS["full disk"], after=0)], ids=["none", "closed", "full"]
 )
 def test_say_whose_line_cannot_be_written_raises_nothing(monkeypatch, stream):
-    """Without a handler, logging writes warnings to stderr, and there reports what fails."""
+    """Without a handler, logging writes warnings to stderr and reports failures there."""
     monkeypatch.setattr(sys, "stderr", stream)
     say(logging.Logger("alone"), logging.WARNING, "%d", 3)
     monkeypatch.setattr(logging, "lastResort", logging.StreamHandler(stream))

@@ -1,4 +1,4 @@
-"""Curves and horizons, on an algorithm whose every course is known in advance."""
+"""Curves and horizons, on an algorithm whose runs are known in advance."""
 
 import jax
 import jax.numpy as jnp
@@ -53,7 +53,7 @@ def followed(row, seed):
     return pulls[: end + 1], np.array([r + 1 + noise[r] for r in range(end)])
 
 
-def test_an_entry_is_that_of_the_last_decision_before_its_mark(results):
+def test_curve_entry_is_of_the_last_decision_before_its_mark(results):
     columns = results.columns
     for n in (0, 4, 8, 9):
         pulls, observations = followed(columns["row"][n], columns["seed"][n])
@@ -67,13 +67,13 @@ def test_an_entry_is_that_of_the_last_decision_before_its_mark(results):
         sums = [observations[:r].sum() for r in last]
         np.testing.assert_allclose(curve["sum"], sums, rtol=1e-12)
         np.testing.assert_allclose(curve["both"], np.stack([sums, np.negative(sums)], axis=1), rtol=1e-12)
-        # After planning: a state is never seen while its plan is due. A state that stops is not planned.
+        # Marks are taken after planning: no stale state is recorded. A state that stops is not planned.
         period = TASKS["period"][columns["row"][n]]
         planned = [(r - ends) // period * period for r, ends in zip(last, curve["ends"], strict=True)]
         np.testing.assert_array_equal(curve["planned"], planned)
 
 
-def test_how_runs_end(results):
+def test_endings_of_runs(results):
     status, pulls = (results.columns[name].reshape(4, 3) for name in ("status", "pulls"))
     np.testing.assert_array_equal(pulls[:, 0], [21, 21, 15, 6])
     ends = [Status.STOPPED, Status.STOPPED, Status.HORIZON, Status.STOPPED]  # STOPPED wins where both hold
@@ -157,7 +157,7 @@ def test_marks_may_count_rounds_and_depend_on_the_task():
         np.testing.assert_array_equal(curve["rounds_so_far"], np.minimum(at, 6))
 
 
-def test_which_ending_wins():
+def test_precedence_of_endings():
     @jax.jit
     @jax.vmap
     def status(limit, horizon, max_rounds, bad):
@@ -211,7 +211,7 @@ def test_record_names_bad_arguments(changes, message):
         ),
     ],
 )
-def test_what_the_functions_return_is_checked(functions, message):
+def test_record_checks_the_functions_results(functions, message):
     with pytest.raises(ValueError, match=message):
         run(KEY, stride(20, 1), PERTURBED, max_rounds=9, record=jaxbandits.record(at=(1, 2), **functions))
 

@@ -1,4 +1,4 @@
-"""Tables of runs worked out on paper."""
+"""Tables of runs, worked out by hand."""
 
 import re
 import subprocess
@@ -78,7 +78,7 @@ def test_blocks_do_not_change_a_summary(monkeypatch, block):
 
 
 def test_group_values_are_kept_exactly():
-    """An integer beside a floating-point column, too large for float64: two groups, not one."""
+    """An integer too large for float64, with a floating-point column: two groups, not one."""
     results = table(
         row=[0, 0, 0, 0],
         limit=[BIG + 1, BIG, BIG + 1, BIG],
@@ -105,7 +105,7 @@ def test_group_values_of_any_scalar_kind():
     np.testing.assert_array_equal(summary["x_mean"], [2, 2])
 
 
-def test_what_is_real_is_summarised_and_nothing_else():
+def test_summary_is_of_real_columns():
     summary = table(
         row=[0, 0],
         flag=[True, False],
@@ -203,7 +203,7 @@ def test_curves_to_pandas_has_a_row_for_every_run_and_mark():
 
 
 def test_curves_to_pandas_is_written_as_a_whole():
-    """`to_pandas` is not: beyond a thousand numbers its cells are cut to six."""
+    """`to_pandas` is not: it cuts cells of more than a thousand numbers to six."""
     marks = np.broadcast_to(np.arange(1500), (2, 1500))
     results = table(row=[0, 1], **{"curve.pulls": marks, "curve.regret": marks / 7})
     assert "..." in results.to_pandas().to_csv()
@@ -222,7 +222,7 @@ def test_curves_to_pandas_is_written_as_a_whole():
         (CURVES, "seed", "columns must be a sequence of names, got 'seed'"),
     ],
 )
-def test_curves_to_pandas_names_what_is_no_curve(columns, names, message):
+def test_curves_to_pandas_names_bad_columns(columns, names, message):
     with pytest.raises(ValueError, match=message):
         table(row=[0, 0], **columns).curves_to_pandas(names)
 
@@ -261,7 +261,7 @@ def test_compare_by_hand():
     np.testing.assert_allclose(compared["pulls_p"], [0.9, np.nan])
 
 
-def test_the_order_of_runs_does_not_change_a_comparison():
+def test_comparison_does_not_depend_on_the_order_of_runs():
     rng = np.random.default_rng(2)
     columns = {"row": rng.integers(0, 4, 50), "status": rng.integers(1, 4, 50), "x": rng.normal(size=50)}
     order = rng.permutation(50)
@@ -289,13 +289,13 @@ def test_kolmogorov_smirnov_with_ties():
         assert compared["x_p"][row] == stats.ks_2samp(x, y).pvalue
 
 
-def test_large_integers_are_not_tied():
+def test_compare_keeps_large_integers_apart():
     compared = compare(table(row=[0, 0], x=[BIG + 1, BIG + 1]), table(row=[0, 0], x=[BIG, BIG]))
     assert compared["x_ks"] == 1
     assert compared["x_p"] == pytest.approx(1 / 3)  # two of the six orders keep the samples apart
 
 
-def test_almost_equal_samples_have_a_p_value_of_one():
+def test_kolmogorov_smirnov_of_almost_equal_samples_is_one():
     compared = compare(table(row=[0] * 5, x=[14, 22, 55, 61, 74]), table(row=[0] * 5, x=[15, 29, 45, 60, 90]))
     assert compared["x_ks"] == pytest.approx(0.2)
     assert compared["x_p"] == pytest.approx(1)
@@ -337,7 +337,7 @@ def test_compare_names_a_bad_by(by, message):
         compare(a, b, by=by)
 
 
-def test_compare_takes_no_folder_and_says_how_to_load_it(tmp_path):
+def test_compare_refuses_a_folder_with_advice(tmp_path):
     runs = table(row=[0, 1])
     with pytest.raises(ValueError, match=r"b must be Results, got the folder .*\. Load it: jaxbandits\.load\("):
         compare(runs, tmp_path)
@@ -350,14 +350,14 @@ def test_compare_takes_no_folder_and_says_how_to_load_it(tmp_path):
     [
         ({}, ""),
         ({"occupancy": 0.55}, "Lanes were 55% busy: runs lasted 144 rounds, .* chunk of 256. chunk=64 would keep more"),
-        ({"occupancy": 0.55, "chunk": 64}, ""),  # nothing shorter would do
+        ({"occupancy": 0.55, "chunk": 64}, ""),  # no smaller chunk would help
         ({"rounds": 20_000_000, "pulls": 20_000_000}, "Runs lasted 20000 rounds of one pull each."),
         ({"pulls": 180_000}, r"A round stood for 1.25 pulls. Rounds of single pulls \(leap=1\) cost less"),
         ({"occupancy": 0.5, "finished": 0}, ""),
         ({"occupancy": 0.0, "rounds": 0, "pulls": 0}, ""),  # runs stopped before their first round
     ],
 )
-def test_stats_say_what_would_have_been_faster(changes, advice):
+def test_stats_advise_on_lanes_and_chunk(changes, advice):
     settings = {"seconds": 1.0, "compile_seconds": 1.0, "pulls": 144_000, "rounds": 144_000, "occupancy": 0.9}
     settings |= {"lanes": 64, "devices": 1, "batches": 2, "chunk": 256, "bytes": 100, "finished": 1000}
     suggestion = Stats(**settings | changes).advice

@@ -1,4 +1,4 @@
-"""Values that are known while tracing: NumPy's are those that XLA computes, and XLA is asked where they are not."""
+"""Values known while tracing: NumPy computes them where it agrees with XLA, otherwise XLA does."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""Scalar replacement: the same rounds as by arrays, for every algorithm that it takes apart, and rule by rule."""
+"""Scalar replacement: the same rounds as by arrays, for every algorithm that it takes apart, and for every rule."""
 
 import json
 
@@ -26,10 +26,10 @@ ULPS = 512  # units in the last place of the largest entry: a hundred rounds of 
 # then pulled in the other order; rounding breaks them (of LinGame-C with JAX 0.8). With JAX 0.12, XLA also rounds the
 # bounds of two Bernoulli arms with equal counts and sums apart (21 of 50,688 lane-rounds of KL-LUCB, all such ties).
 PARTED = {"eb-tci": 2, "fws": 1, "lingame-c": 2, "kl-lucb": 2}
-# The others with the wide tests: what is taken apart is the same however well XLA compiles it.
+# The other algorithms are wide tests, because scalar replacement does not depend on XLA's optimisations.
 ALWAYS = ("clucb",)
-# As users run them, several rounds a turn. Of the first two a lane or two part where programs are not optimised:
-# logarithms differ.
+# Several rounds per turn, as users run them. Without optimisation, a lane or two of the first two differ, because
+# logarithms do.
 OPTIMISED = ("kl-lucb", "ns-ts", "lingape", "coci")
 
 
@@ -162,7 +162,7 @@ def test_every_rule(most, monkeypatch):
     assert_alike(jax.device_get(expected), tuple(jax.device_get(ours)))
 
 
-def test_a_store_says_how_its_rounds_are_carried_out(tmp_path):
+def test_store_records_scalars(tmp_path):
     def sweep(seeds, **settings):
         settings |= {"key": KEY, "max_rounds": 60, "lanes": 4, "chunk": 4, "store": tmp_path, "progress": False}
         return jaxbandits.sweep(counting, LIMITS, seeds=seeds, **settings)

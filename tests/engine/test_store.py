@@ -1,4 +1,4 @@
-"""Sweeps that are kept on disk: what is stored, how it is read, how a sweep goes on, and what goes wrong."""
+"""Sweeps on disk: storing, reading, resuming, and failures."""
 
 import errno
 import fcntl
@@ -167,7 +167,7 @@ def kinds(tmp_path_factory):
         return folder, sweep(folder, metrics=all_kinds)
 
 
-def test_a_store_changes_no_bit(plain, stored):
+def test_sweep_with_a_store_is_bitwise_equal(plain, stored):
     np.testing.assert_array_equal(plain.columns["pulls"], np.repeat([5, 400, 17, 90], 5))
     assert_same(jaxbandits.load(stored), plain)
     assert_tidy(stored)
@@ -230,7 +230,7 @@ def test_arrays_are_lists_of_fixed_size(kinds):
     assert schema.field("flags").type == pa.list_(pa.bool_(), 4)
 
 
-def test_only_what_is_missing_is_run_again(copied, plain, every_chunk):
+def test_store_resumes_the_missing_runs(copied, plain, every_chunk):
     before = sorted(parts(copied), key=lambda name: about(copied, name)["seconds"])
     dropped, kept = before[:-1:2], {*before[1::2], before[-1]}  # the last part tells how the first sweep fared
     again = runs(copied, dropped)
@@ -256,7 +256,7 @@ def test_a_complete_store_is_read_and_not_compiled_again(copied, plain):
     assert_same(sweep(copied), plain)
 
 
-def test_the_manifest_tells_what_was_run(stored):
+def test_manifest_describes_the_sweep(stored):
     manifest = json.loads((stored / "_manifest.json").read_text())
     assert manifest["arguments"] == {
         "rows": 4,
@@ -296,7 +296,7 @@ def test_the_manifest_is_replaced_as_a_whole(copied, monkeypatch):
     assert_tidy(copied)
 
 
-def test_parts_that_were_taken_away_are_told_of(copied, caplog):
+def test_load_warns_of_missing_parts(copied, caplog):
     gone = max(parts(copied))
     (copied / gone).unlink()
     jaxbandits.load(copied)
@@ -442,7 +442,7 @@ def test_damaged_parts_are_set_aside_and_run_again(copied, plain, caplog, damage
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
+def test_leftovers_of_a_killed_writer_are_removed(copied, plain):
     (copied / ".jaxbandits-0123").write_bytes(b"PAR1")
     (copied / ".notes.tmp").write_text("mine")
     assert_same(jaxbandits.load(copied), plain)
@@ -455,7 +455,7 @@ def test_what_a_killed_writer_left_is_dropped_and_nothing_else(copied, plain):
 @pytest.mark.parametrize(
     "text", ['{"arguments": {"rows": 4,', "[]", '{"arguments": {}}', "\xff", "", "null", "3", "[" * 100_000]
 )
-def test_a_manifest_that_cannot_be_read_is_named(copied, text):
+def test_unreadable_manifest_is_named(copied, text):
     (copied / "_manifest.json").write_bytes(text.encode("latin1"))
     before = parts(copied)
     for call in (jaxbandits.load, sweep):
@@ -609,7 +609,7 @@ def test_folder_that_is_named_like_a_part_is_set_aside(copied, plain, caplog):
 def test_part_of_another_store_is_set_aside_and_its_runs_are_made_again(
     copied, tmp_path, plain, caplog, every_chunk, changes
 ):
-    """As where two stores are merged by rsync: the columns are the same, and the runs are not."""
+    """Simulates two stores merged by rsync, with the same columns and other runs."""
     other = tmp_path / "other"
     sweep(other, **changes)
     lost, foreign = min(parts(copied), key=lambda name: about(copied, name)["seconds"]), min(parts(other))
@@ -728,7 +728,7 @@ def test_tilde_is_the_home_folder(tmp_path, monkeypatch, plain, of):
 
 @pytest.mark.parametrize("name", ["seed=4/row=1", "total=a", os.fsdecode(b"caf\xe9"), "a b%20c#d?e"], ids=repr)
 def test_store_of_any_name_is_written_and_read(tmp_path, plain, name, monkeypatch):
-    """A folder `seed=4` is no partition, and a name need not be UTF-8: PyArrow is given files, never paths."""
+    """A folder `seed=4` is no partition, and a name need not be UTF-8: PyArrow gets files, never paths."""
     store = tmp_path / name
     assert_same(sweep(store, seeds=3), sweep(seeds=3))
 
@@ -743,7 +743,7 @@ def test_store_of_any_name_is_written_and_read(tmp_path, plain, name, monkeypatc
 
 @pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="counts threads as Linux lists them")
 def test_store_is_loaded_and_written_without_threads_of_pyarrow(stored, tmp_path):
-    """Such a thread lives on at exit, where what it still holds of Python's can end the process with SIGABRT."""
+    """Such a thread survives until exit, where its Python objects can end the process with SIGABRT."""
     child = in_a_child(
         """
 import os, pathlib, sys
@@ -753,7 +753,7 @@ from jaxbandits.engine import store
 
 def threads():
     names = [path.read_text().strip() for path in pathlib.Path("/proc/self/task").glob("*/comm")]
-    return len([name for name in names if not name.startswith("jemalloc")])  # of the allocator: it holds nothing
+    return len([name for name in names if not name.startswith("jemalloc")])  # not the allocator's
 
 folder, other = map(pathlib.Path, sys.argv[1:])
 before = threads()
@@ -822,7 +822,7 @@ def test_store_that_lacks_runs_and_may_not_be_written_is_an_error(copied, unwrit
 
 
 @pytest.mark.usefixtures("nothing_runs")
-def test_second_sweep_of_a_process_is_refused_in_words_that_hold(copied):
+def test_second_sweep_of_a_process_is_refused(copied):
     expected = "another sweep, of this process or another one, is writing to this store"
     with store_package.locked(copied, "store"), pytest.raises(BlockingIOError, match=expected):
         sweep(copied)
@@ -869,7 +869,7 @@ def test_locks_shared_and_not(tmp_path):
 
 
 def test_a_lock_file_is_open_for_both_kinds_of_lock(tmp_path, monkeypatch):
-    """Over NFS, a shared lock needs a file that can be read and an exclusive one a file that can be written."""
+    """Over NFS, a shared lock needs a readable file and an exclusive lock a writable one."""
     modes = []
     monkeypatch.setattr(fcntl, "flock", lambda file, kind: modes.append((file.readable(), file.writable())))
     with store_package.locked(tmp_path, "store", shared=True):
@@ -888,7 +888,7 @@ def test_a_file_system_without_locks_is_warned_of(copied, plain, monkeypatch, ca
         let_others_write()
 
 
-def test_a_lock_that_fails_otherwise_is_an_error(tmp_path, monkeypatch):
+def test_lock_failure_is_an_error(tmp_path, monkeypatch):
     def flock(file, kind):
         raise OSError(errno.EIO, "Input/output error")
 
@@ -960,7 +960,7 @@ sweep(5)
 
 @pytest.mark.usefixtures("nothing_runs")
 @pytest.mark.parametrize(("name", "error"), [("file", FileExistsError), ("file/store", NotADirectoryError)])
-def test_a_store_that_cannot_be_a_folder_is_found_out_at_once(tmp_path, name, error):
+def test_store_that_cannot_be_a_folder_is_refused_at_once(tmp_path, name, error):
     (tmp_path / "file").write_text("")
     with pytest.raises(error, match="the store cannot be written"):
         sweep(tmp_path / name)
@@ -974,7 +974,7 @@ def test_a_store_needs_pyarrow_and_says_so_at_once(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("every_chunk")
-def test_a_disk_that_fills_up_loses_nothing_that_was_stored(tmp_path, plain, monkeypatch):
+def test_full_disk_loses_no_stored_run(tmp_path, plain, monkeypatch):
     # two syncs a file: the call, the table, the manifest, two parts, and then the disk is full
     with monkeypatch.context() as patch:
         patch.setattr(os, "fsync", failing(OSError(errno.ENOSPC, "No space left on device"), after=10))
@@ -1046,7 +1046,7 @@ def test_a_store_without_runs_has_empty_columns(kinds, tmp_path):
     assert len(empty.summary()["runs"]) == 0
 
 
-def test_a_run_that_is_there_twice_is_named(copied, plain):
+def test_duplicate_run_is_named(copied, plain):
     again = {name: values[[7, 11]] for name, values in plain.columns.items() if name != "task"}
     writing.write_part(copied, again, {"session": "another"} | HAND_MADE, identity(copied))
     expected = r"store has 2 runs more than once, the first \(row, seed\) = \(1, 2\)"
@@ -1085,14 +1085,14 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
     }
 
 
-def test_a_part_counts_its_endings(tmp_path):
+def test_part_counts_its_endings(tmp_path):
     status = np.asarray([Status.STOPPED, Status.MAX_ROUNDS, Status.MAX_ROUNDS, Status.NONFINITE, Status.STOPPED])
     writing.write_part(tmp_path, {"row": np.arange(5), "status": status}, {"session": "a"} | HAND_MADE, "b")
     (told,) = store_package.new_parts(tmp_path, set())
     assert told == {"session": "a", "identity": "b", "runs": 5, "censored": 2, "failed": 1} | HAND_MADE
 
 
-def test_parts_come_soon_at_first_and_seldom_later(tmp_path, monkeypatch):
+def test_parts_become_less_frequent(tmp_path, monkeypatch):
     clock = [100.0]
     monkeypatch.setattr(writing, "time", SimpleNamespace(monotonic=lambda: clock[0]))
     writer = store_package.Writer(tmp_path, lambda: None, lambda: None, None)

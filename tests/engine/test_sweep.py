@@ -99,8 +99,8 @@ def test_a_run_does_not_depend_on_how_long_its_lane_waits_for_its_plan():
     np.testing.assert_array_equal(alone["rounds"], np.repeat([5, 300, 17, 90], 5))
 
 
-def test_lanes_wait_until_half_of_them_do():
-    """One lane is due after every round, three never do: it goes on only once a chunk."""
+def test_plan_runs_once_half_of_the_lanes_wait():
+    """One lane is due after every round and three never are, so it is planned once per chunk."""
     period = jnp.asarray([1, 1000, 1000, 1000])
 
     def one(key, period):
@@ -223,7 +223,7 @@ def test_progress_shows_runs_speed_and_time_left(capfd):
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, RuntimeError])
 def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
-    """Runs of 2^31 rounds are under way; what goes wrong in one thread ends them all, at once."""
+    """During runs of 2^31 rounds, an error in one thread ends all of them at once."""
     chunks = []
 
     @contextlib.contextmanager
@@ -243,7 +243,7 @@ def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
     assert len(chunks) < 50
 
 
-def test_one_nan_among_many_rewards_is_not_forgotten():
+def test_single_nan_reward_ends_a_run_as_nonfinite():
     """A single broken observation in the middle of a run ends it as NONFINITE, whatever follows."""
 
     def build(task, key):
@@ -296,14 +296,14 @@ def test_importing_the_library_changes_no_setting():
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
-def test_the_last_tasks_are_those_of_the_shortest_rows():
-    """Three rows, eight seeds each: what is left after three quarters goes by the mean length of a row's runs."""
+def test_last_tasks_are_of_the_shortest_rows():
+    """Three rows, eight seeds each: the last quarter is ordered by the mean length of a row's runs."""
     queue = Queue(np.arange(24), 3)
     taken = [queue.take(9), queue.take(9)]  # six seeds of every row
     np.testing.assert_array_equal(np.concatenate(taken), np.arange(18))
     part = {"row": np.array([0, 2, 2]), "rounds": np.array([10, 40, 60]), "status": np.ones(3, int)}
     queue.add(part, pulls=110, rounds=110, capacity=200, host_seconds=0.1)
-    # Row 1 has ended nowhere yet, row 2 takes 50 rounds, row 0 takes 10.
+    # Row 1 has no finished run yet, row 2 takes 50 rounds, row 0 takes 10.
     np.testing.assert_array_equal(queue.take(4), [19, 22, 20, 23])
     np.testing.assert_array_equal(queue.take(4), [18, 21])
     assert queue.take(4).size == 0
@@ -364,7 +364,7 @@ def test_an_environment_of_other_actions_is_refused():
         run(KEY, counter(3), vectors, max_rounds=3)
 
 
-def test_by_hand_a_state_is_planned_where_that_is_due():
+def test_ask_plans_a_stale_state():
     algorithm = drawing(3)
     state = algorithm.init(KEY)
     same, decision = ask(algorithm, KEY, state)

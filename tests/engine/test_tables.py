@@ -87,7 +87,7 @@ def test_rows_are_zipped_and_numbers_are_shared():
         ),
     ],
 )
-def test_what_is_no_table_is_named(make, message):
+def test_grid_and_rows_name_bad_columns(make, message):
     with pytest.raises(ValueError, match=message):
         make()
 
@@ -107,7 +107,7 @@ def test_a_table_that_is_one_array_and_numbers_that_numpy_lacks():
     assert number_columns(leaves_of(None)) == {}
 
 
-def test_a_metric_may_not_be_called_like_a_value_of_the_table():
+def test_metric_named_like_a_task_value_is_refused():
     with pytest.raises(ValueError, match="metrics must not return the name of a column .* got 'task.limit'"):
         jaxbandits.sweep(
             build,
@@ -120,7 +120,7 @@ def test_a_metric_may_not_be_called_like_a_value_of_the_table():
         )
 
 
-def test_a_summary_takes_short_names_and_says_what_a_group_has_in_common(swept):
+def test_summary_takes_short_names_and_keeps_common_values(swept):
     summary = swept.summary()
     np.testing.assert_array_equal(summary["task.limit"], [5, 5, 40, 40])
     assert not any(name.startswith("task.limit_") for name in summary)
@@ -228,6 +228,6 @@ def test_results_of_several_sweeps_are_one_table():
         ([results_of(row=[0])], None, "name must be of type str, got None"),
     ],
 )
-def test_what_cannot_be_joined_is_named(sweeps, name, message):
+def test_concatenate_names_bad_arguments(sweeps, name, message):
     with pytest.raises(ValueError, match=message):
         concatenate(sweeps, name=name)

@@ -62,7 +62,7 @@ def test_first_difference_by_hand():
     assert testing.first_difference(tape, tape._replace(answers=answers)) == Difference(2, "answers", [1, 1], [1, 3])
 
 
-def test_what_is_masked_in_either_tape_is_not_compared():
+def test_masked_entries_are_not_compared():
     tape = Tape(np.arange(4), np.zeros(4), np.zeros(4, bool), np.arange(8).reshape(4, 2))
     answers = np.ma.masked_array(tape.answers + 1, mask=tape.answers % 4 < 3)
     other = tape._replace(answers=answers)
@@ -81,7 +81,7 @@ def test_an_absolute_tolerance_is_enough_by_itself():
     assert testing.first_difference(tape, other, tolerance=1e-9, absolute_tolerance=1e-10) is None
 
 
-def test_what_is_watched_is_the_state_that_decides(tape):
+def test_trace_watches_the_state_that_decides(tape):
     """After planning: this algorithm answers with two fields of its state."""
 
     def watch(state):

@@ -1,4 +1,4 @@
-"""A loop of one's own: `tell` takes what an environment could have answered, in any form, and nothing else."""
+"""`tell` in a user's own loop: it accepts every possible observation, in any form, and refuses all others."""
 
 import jax
 import jax.numpy as jnp
@@ -13,7 +13,7 @@ from jaxbandits import cpe, kcenter, kernel, linear, mab
 from jaxbandits.engine import plan_if_due
 
 COUNTER = counter(30)
-# One a form of observation.
+# One algorithm per form of observation.
 FORMS = (
     *("lingape", "xy-static-exact", "saqm", "coci", "pfws", "ds-random", "ns-ts", "ns-random", "gp-ucb"),
     *("mab-uniform", "eb-tci", "lucb"),
@@ -25,7 +25,7 @@ def first(algorithm):
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_lists_of_what_an_environment_answers_are_received_as_what_it_answers(name):
+def test_tell_takes_lists_as_arrays(name):
     algorithm, environment = CASES[name].make("float64")
 
     @jax.jit
@@ -84,13 +84,13 @@ AGENT = kernel.gp_ucb(jnp.eye(3), kernel=kernel.paper_kernel("branin"), horizon=
         (COUNTER, "x", "observation must hold numbers, lists and arrays, got 'x'"),
     ],
 )
-def test_what_cannot_be_an_answer_is_refused(algorithm, observation, message):
+def test_tell_refuses_impossible_observations(algorithm, observation, message):
     state, decision = first(algorithm)
     with pytest.raises(ValueError, match=message):
         jaxbandits.tell(algorithm, state, decision.action, observation)
 
 
-def test_booleans_and_numbers_are_rewards():
+def test_tell_takes_booleans_and_numbers():
     state, decision = first(BERNOULLI)
     told = jaxbandits.tell(BERNOULLI, state, decision.action, rewards([True]))
     assert_same(told, jaxbandits.tell(BERNOULLI, state, decision.action, rewards(jnp.array([True]), jnp.array([1]))))
@@ -115,7 +115,7 @@ def test_a_numbered_algorithm_takes_the_same_observations():
         jaxbandits.tell(algorithm, state, decision.action, np.nan)
 
 
-def test_in_a_program_it_observes():
+def test_tell_under_jit_observes():
     state, decision = first(ARMS)
     told = jax.jit(lambda reward: jaxbandits.tell(ARMS, state, decision.action, reward))
     assert_same(told(jnp.asarray(1.5)), ARMS.observe(state, decision.action, jnp.asarray(1.5)))
@@ -129,7 +129,7 @@ def test_ask_refuses_a_state_that_is_not_finite():
         jaxbandits.ask(ARMS, KEY, spoilt)
 
 
-def test_the_environment_of_a_loop_of_ones_own_answers_it():
+def test_environment_answers_asked_actions():
     algorithm, state = COUNTER, COUNTER.init(KEY)
     for r in range(3):
         key = jax.random.fold_in(KEY, r)

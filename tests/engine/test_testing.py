@@ -1,4 +1,4 @@
-"""`jaxbandits.testing.check` finds every broken promise, and says in a sentence which part is at fault."""
+"""`jaxbandits.testing.check` finds every broken promise and names the part at fault."""
 
 import itertools
 from typing import NamedTuple
@@ -25,7 +25,7 @@ def decides_by_key(key, state):
 
 
 def impure(key, state):
-    """Decides by another program each time that it is traced."""
+    """Decides by another program whenever it is traced."""
     decision = GOOD.decide(key, state)
     return decision._replace(answer=decision.answer + next(CALLS))
 
@@ -152,7 +152,7 @@ def nan_after_7(pulls, x):
             in_turn(answer=lambda state: state.sums / state.pulls.astype(float)),
             r"decide\(key, state\) gives an answer with a NaN or an infinity in round 0",
         ),
-        # A NaN is not equal to a NaN, and yet a refresh that changes nothing has no part in it.
+        # A NaN is not equal to itself, yet a refresh that changes nothing is not at fault.
         (
             in_turn(reward=nan_after_7, refresh=lambda state: state),
             r"observe\(state, action, observation\) makes sums not finite in round 7",
@@ -163,7 +163,7 @@ def nan_after_7(pulls, x):
         ),
     ],
 )
-def test_what_does_not_exist_and_what_is_not_finite_is_blamed_on_the_part_at_fault(algorithm, sentence):
+def test_check_blames_the_part_at_fault(algorithm, sentence):
     with pytest.raises(AssertionError, match=sentence):
         check(algorithm, linear.environment(FIVE), key=KEY, rounds=40)
 
@@ -192,7 +192,7 @@ def test_sizes_that_do_not_belong_together_are_refused():
         check(mab.ucb1(mab.Bernoulli(8)), mab.environment(mab.gk1()), key=KEY)
 
 
-def test_planning_at_random_is_no_fault():
+def test_check_passes_random_planning():
     """Its key is folded from the round, however long a lane waits for it."""
     check(PLANS._replace(plan=shuffling), NOISE, key=KEY, rounds=40)
 

@@ -1,4 +1,4 @@
-"""Worker processes share out the machine."""
+"""Worker processes divide the machine."""
 
 import json
 import os
@@ -32,7 +32,7 @@ def machine(monkeypatch):
         (range(5), None, 2, [[0, 2, 4], [1, 3]]),
         (range(3), None, 1, [[0, 1, 2]]),
         (range(2), None, 5, [[0], [1], [0], [1], [0]]),
-        ([7, 3, 12, 9], None, 2, [[3, 9], [7, 12]]),  # a process that is itself confined to some cores
+        ([7, 3, 12, 9], None, 2, [[3, 9], [7, 12]]),  # a process that is restricted to some cores
         (range(8), "4", 2, [[0, 2], [1, 3]]),
         (range(2), "4", 2, [[0], [1]]),
         (range(64), None, 7, [list(range(n, 64, 7)) for n in range(7)]),
@@ -65,7 +65,7 @@ def test_without_affinity_only_the_number_of_cores_is_known(monkeypatch):
     ]
 
 
-def test_gpus_go_round_and_their_memory_is_shared_out(machine):
+def test_gpus_are_dealt_in_turn_with_their_memory(machine):
     machine(range(10))
     shares = share_out(5, [0, "GPU-a1"])
     environments = [
@@ -148,7 +148,7 @@ def pools(request, tmp_path_factory):
 
 
 @pytest.mark.processes
-def test_workers_keep_to_their_cores(pools):
+def test_workers_use_their_own_cores(pools):
     late, described, _, _ = pools
     cores = []
     for worker in described:
@@ -163,7 +163,7 @@ def test_workers_keep_to_their_cores(pools):
 
 
 @pytest.mark.processes
-def test_workers_keep_to_their_gpu_or_say_that_it_is_too_late(pools):
+def test_workers_use_their_own_gpu_or_report_open_devices(pools):
     late, _, looked, printed = pools
     if late:
         expected = "a worker's script opens JAX's devices while it is imported, before the worker knows its GPU"

@@ -57,7 +57,7 @@ class Stride(NamedTuple):
     pulls: jax.Array
     steps: jax.Array
     sum: jax.Array
-    planned: jax.Array  # steps when it was planned last
+    planned: jax.Array  # number of steps at the last plan
 
 
 def stride(limit, period):

@@ -23,7 +23,7 @@ VALUES = jnp.asarray(np.sin(5 * POINTS[:, 0]) + POINTS[:, 1] ** 2)
 
 
 class Numbers(NamedTuple):
-    """All that one compiled program takes."""
+    """Arguments of the compiled program."""
 
     points: jax.Array = POINTS
     gram: jax.Array | None = None
@@ -46,7 +46,7 @@ class Tape(NamedTuple):
 
 class Step(NamedTuple):
     action: np.ndarray
-    due: bool  # a synchronisation followed the round
+    due: bool  # True if a synchronisation followed the round
     state: NamedTuple  # after it
     answer: int
 
@@ -132,7 +132,7 @@ def test_first_synchronisation_by_hand():
 
 
 def test_ten_distinct_points_in_ten_dimensions():
-    # In float32: all is kept in it.
+    # In float32: everything stays in it.
     points = jnp.asarray(np.random.default_rng(5).random((10, 10)), jnp.float32)
     uniforms = jnp.tile((jnp.arange(10, dtype=jnp.float32)[:, None] + 0.5) / 10, (1, 2))
     coins = kernel.Coins(uniforms, uniforms, jnp.zeros((2, 10, 2), jnp.float32))
@@ -160,7 +160,7 @@ def exact(gram, queries, rewards):
     return gram[:, queries] @ inverse @ rewards, np.diag(gram - gram[:, queries] @ inverse @ gram[queries])
 
 
-def test_never_synchronises():
+def test_infinite_threshold_never_synchronises():
     steps = replay(TAPE, threshold=np.inf)
     assert not any(step.due for step in steps)
     queries = np.stack([step.action for step in steps], axis=1)
@@ -169,7 +169,7 @@ def test_never_synchronises():
     assert last.state.traffic.uplink == last.state.traffic.downlink == last.answer == 0
 
 
-def test_every_query_an_inducing_point_is_the_exact_posterior():
+def test_posterior_with_every_query_inducing_is_exact():
     # The lengthscale makes points nearly independent; the jitter is negligible.
     numbers = {"lengthscale": 0.05, "jitter": 1e-14}
     gram = np.asarray(cross(Numbers(**numbers).kernel, POINTS, POINTS))
@@ -195,7 +195,7 @@ def test_a_permutation_of_the_candidates_permutes_the_queries():
     order = np.random.default_rng(3).permutation(M)
     plain = replay(TAPE)
     uniforms, start = np.array(TAPE.coins.queries), 1 + next(t for t, step in enumerate(plain) if step.due)
-    for t in range(start):  # a coin picks a place, not a point
+    for t in range(start):  # A coin picks an index, not a point.
         uniforms[:, t] = (np.argsort(order)[plain[t].action] + 0.5) / M
     moved = Tape(TAPE.coins._replace(queries=jnp.asarray(uniforms)), TAPE.rewards[:, :, order])
     for one, other in zip(plain, replay(moved, points=POINTS[order]), strict=True):
@@ -203,7 +203,7 @@ def test_a_permutation_of_the_candidates_permutes_the_queries():
         assert one.state.traffic == other.state.traffic
 
 
-def test_scales():
+def test_scaled_kernel_noise_and_rewards_give_the_same_queries():
     # Kernel, noise variance and rewards in another unit: the same queries.
     other_unit = {"scale": 9.0, "noise_variance": 9 * NOISE_VARIANCE, "jitter": 9e-10}
     for one, other in zip(replay(TAPE), replay(Tape(TAPE.coins, 3 * TAPE.rewards), **other_unit), strict=True):
@@ -212,7 +212,7 @@ def test_scales():
         assert one.due == other.due
 
 
-def test_variance_never_rises_with_an_agents_own_data():
+def test_variance_falls_with_an_agents_own_data():
     fallen = 0
     for one, other in itertools.pairwise(replay(TAPE)):
         if not other.due:
@@ -223,7 +223,7 @@ def test_variance_never_rises_with_an_agents_own_data():
 
 @jax.jit
 def three_lanes(keys, betas, thresholds, oversampling):
-    """Runs with room for 16 inducing points, whose lanes wait for each other."""
+    """Runs lanes with a capacity of 16 inducing points, which wait for each other."""
     instance = kernel.tabular(POINTS, VALUES, noise_scale=0.2)
 
     def one(key, beta, threshold, oversampling):
@@ -243,7 +243,7 @@ def three_lanes(keys, betas, thresholds, oversampling):
 KEYS, BETAS = jax.random.split(KEY, 3), jnp.asarray([0.2, 1.0, 3.0])
 
 
-def test_lanes_that_wait_for_each_other_run_as_alone():
+def test_lanes_that_wait_for_each_other_equal_single_runs():
     usual = np.full(3, 20.0), np.full(3, 0.05)
     together = three_lanes(KEYS, BETAS, *usual)
     np.testing.assert_array_equal(together.status, Status.STOPPED)
@@ -256,8 +256,8 @@ def test_lanes_that_wait_for_each_other_run_as_alone():
             same(*(jax.tree.map(lambda x, i=i: x[i], getattr(runs.state, name)) for runs in (together, alone)))
 
 
-def test_more_inducing_points_than_there_is_room_for():
-    # The second lane makes every point that it has seen an inducing one, in every round, and looks for new points.
+def test_inducing_points_beyond_the_capacity_end_as_nonfinite():
+    # The second lane explores, and makes each of its points an inducing point in every round.
     explores = np.array([False, True, False])
     runs = three_lanes(
         KEYS, jnp.where(explores, 100.0, BETAS), np.where(explores, 1e-3, 20.0), np.where(explores, 1e12, 0.05)

@@ -49,7 +49,7 @@ def test_queries_of_a_batch_do_not_depend_on_rewards():
     assert actions[0][first:] != actions[1][first:]
 
 
-def test_widths_that_drop_nothing_and_all_but_the_best():
+def test_active_set_under_extreme_widths():
     candidates, _, rewards, _ = instance(3, 40, horizon=HORIZON, agents=1)
     assert np.all(follow(candidates, rewards, beta=1e6)[-1].state.active)
     last = follow(candidates, rewards, beta=0.0)[-1]

@@ -40,7 +40,9 @@ def test_greedy_information_gain():
         cross = gram[:, chosen]
         inverse = np.linalg.inv(gram[np.ix_(chosen, chosen)] + NOISE_VARIANCE * np.eye(len(chosen)))
         variance = np.diag(gram) - np.einsum("ij,jk,ik->i", cross, inverse, cross)
-        chosen.append(int(np.argmax(variance - 1e-9 * np.arange(40))))  # ties, all of them first, to the lowest
+        chosen.append(
+            int(np.argmax(variance - 1e-9 * np.arange(40)))
+        )  # Ties, all of them in the first place, go to the lowest index.
         assert gain == pytest.approx(log_det(gram[np.ix_(chosen, chosen)]) / 2, rel=1e-6)
     steps = np.diff(gains, prepend=0)
     assert np.all(steps > 0)
@@ -74,7 +76,7 @@ def test_effective_dimension():
     assert effective_dimension(jnp.ones((5, 5)), 1.0) == pytest.approx(5 / 6)
 
 
-def test_a_sum_of_variances_is_at_most_the_information_gain():
+def test_sum_of_variances_is_at_most_the_information_gain():
     # The law needs k <= 1, for any points.
     state, rows, spent = gp.prior(KERNEL, POINTS), jnp.zeros((30, 40)), 0.0
     step = jax.jit(
@@ -152,12 +154,12 @@ def violations(norm_bound, noise_scale, delta):
 
 
 def test_confidence_width_holds():
-    # More than this many of 1000 runs would fail with probability below 1e-6, were each to fail with delta.
+    # If each of 1000 runs failed with probability delta, more than this many would fail with probability below 1e-6.
     for delta in (0.01, 0.1, 0.5):
         assert violations(1.0, 0.2, delta) <= binom.isf(1e-6, 1000, delta)
 
 
-def test_violations_of_a_width_that_is_too_small_are_seen():
+def test_confidence_width_that_is_too_small_is_violated():
     for delta in (0.1, 0.5):
         assert violations(0.0, 0.02, delta) > binom.isf(1e-6, 1000, delta)
 

@@ -31,7 +31,7 @@ def follow(candidates, coins, rewards, *, factory=kernel.dis_kernel_ucb, beta=1.
 
 
 @pytest.mark.parametrize("size", [70, 15])
-def test_without_synchronisation_the_agents_are_alone(size):
+def test_agents_without_synchronisation_are_independent(size):
     candidates, gram, rewards, coins = instance(2, size, horizon=HORIZON)
     table = {} if size > 15 else {"gram": gram}
     silent = follow(candidates, coins, rewards, threshold=np.inf, **table)
@@ -42,7 +42,7 @@ def test_without_synchronisation_the_agents_are_alone(size):
 
 
 @pytest.mark.parametrize("threshold", [0.5, 10.0])
-def test_one_agent_has_nothing_to_learn_from_itself(threshold):
+def test_one_agent_ignores_the_threshold(threshold):
     candidates, _, rewards, coins = instance(3, 70, horizon=HORIZON, agents=1)
     talking = follow(candidates, coins, rewards, threshold=threshold)
     alone = follow(candidates, coins, rewards, factory=kernel.n_kernel_ucb)
@@ -50,7 +50,7 @@ def test_one_agent_has_nothing_to_learn_from_itself(threshold):
     assert [s.action.tolist() for s in talking] == [s.action.tolist() for s in alone]
 
 
-def test_a_small_threshold_makes_one_agent_of_all():
+def test_small_threshold_gives_all_agents_one_posterior():
     candidates, _, rewards, coins = instance(4, 70, horizon=HORIZON)
     steps = follow(candidates, coins, rewards, threshold=1e-9)
     assert len(set(steps[0].action.tolist())) > 1
@@ -70,19 +70,19 @@ def after_two(candidates):
 
 
 @pytest.mark.parametrize(("variance", "fires"), [(0.1, False), (0.1883, False), (0.1884, True), (0.5, True)])
-def test_the_trigger_by_hand(variance, fires):
+def test_trigger_by_hand(variance, fires):
     # One point: log(1 + 1 / 0.04) = log 26 = 3.258 < 10. Two: 2 (log 26 + log(1 + v / 0.04)) > 10 iff v > 0.18833.
-    # The second point is where the first leaves a variance of 1 - exp(-x^2) / 1.04.
+    # At the second point, the first leaves a variance of 1 - exp(-x^2) / 1.04.
     second = np.sqrt(-np.log((1 - variance) * 1.04))
     first, *due, state = after_two(jnp.array([[0.0], [second], [50.0], [60.0]]))
     np.testing.assert_allclose(first.posterior.log_det, np.log(26), rtol=1e-12)
     assert due == [False, fires]
     assert state.synced == (2 if fires else 0)  # states that are not due are unchanged
-    # Four points of one number and a reward each: all that the agents send, and all that the server sends on.
+    # The agents send four points, each with one coordinate and a reward, and the server passes all of them on.
     assert state.traffic == ((8, 8) if fires else (0, 0))
 
 
-def test_right_after_a_synchronisation_all_know_the_same():
+def test_agents_after_a_synchronisation_have_equal_posteriors():
     candidates, _, rewards, coins = instance(1, 70, horizon=HORIZON)
     steps = follow(candidates, coins, rewards)
     fresh = [s for t, s in enumerate(steps) if s.state.synced == t + 1]
@@ -108,7 +108,7 @@ def test_idle_keeps_every_bit(size):
     assert algorithm.decide(jax.random.key(0), steps[-1].state).stop
 
 
-def test_lanes_do_not_depend_on_the_age_of_their_neighbours():
+def test_lanes_do_not_depend_on_their_neighbours_rounds():
     branin = kernel.branin(jax.random.key(1), size=80)
     branin_kernel = kernel.paper_kernel("branin")
 

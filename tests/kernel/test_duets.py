@@ -54,7 +54,7 @@ def make(coins, hyper, **static):
 
 @functools.cache
 def compiled(kind):
-    """Compiles decide, observe and plan of (coins, hyperparameters, ..), once for all their values."""
+    """Compiles decide, observe and plan as functions of (coins, hyperparameters, ..), once for all their values."""
 
     def decide(coins, hyper, key, state):
         algorithm = make(coins, hyper, **KINDS[kind])
@@ -110,7 +110,7 @@ def sent(state):
     return [int(x) for x in (*state.traffic, *state.traffic_draws)]
 
 
-def test_messages_agent_by_agent_give_the_same_active_candidates():
+def test_active_candidates_equal_those_of_the_message_protocol():
     coins, noise = coins_of(2)
     hyper = {"beta": 0.5, "p0": 0.3}
     _, synchronised, _ = follow("plain", coins, hyper, noise)
@@ -142,7 +142,7 @@ def test_messages_agent_by_agent_give_the_same_active_candidates():
             probability=lambda sigma_max_sq: 0.3 * sigma_max_sq,
             noise_variance=NOISE_VARIANCE,
         )
-        # Broadcast: the inducing points. From here on every party works with its own copy.
+        # Broadcast: the inducing points. From here on every party has its own copy.
         points = INSTANCE.candidates.at[drawn.slots.at[selection.inducing].get(mode="clip")].get(mode="clip")
         shared = gp.inducing(SE, points, live=selection.size, jitter=1e-10)
 
@@ -184,7 +184,7 @@ def largest_of_lanes():
     return jax.jit(jax.vmap(one))
 
 
-def test_the_largest_variance_is_that_of_all_active_candidates():
+def test_largest_variance_is_over_all_active_candidates():
     rng = np.random.default_rng(0)
     # Length scale, draws, active candidates; in the second lane every active candidate is drawn.
     lanes = [(0.2, 150, M), (0.03, 200, 200), (0.01, 150, 90), (0.1, 200, 1), (0.2, 40, M), (0.05, 1, M)]
@@ -209,7 +209,7 @@ def test_the_largest_variance_is_that_of_all_active_candidates():
         np.testing.assert_allclose(value, largest, rtol=1e-10)
         if len(points) > HEAD:
             remaining.append(int(np.sum(variances(HEAD) > largest * (1 + 1e-9))))
-    # The lanes differ in what they leave to be computed: nothing, a part of a block, and more than one.
+    # The lanes have nothing, a part of a block, and more than one block to compute.
     assert min(remaining) == 0
     assert max(remaining) > SURVIVORS
     assert any(0 < count < SURVIVORS for count in remaining)
@@ -240,7 +240,7 @@ def lanes(keys, beta, p0, scale=1.0, sign=1.0):
     return whole()(keys, {"beta": beta, "p0": p0}, scale, sign)
 
 
-def test_the_whole_run_is_that_of_the_contract():
+def test_duets_run_equals_the_run_by_rounds():
     keys = jax.random.split(jax.random.key(3), LANES)
     hyper = {"beta": jnp.asarray([0.2, 0.5, 1.0, 0.5] * 10), "p0": jnp.asarray([10.0, 0.5, 10.0, 2.0] * 10)}
     result = lanes(keys, **hyper)
@@ -261,8 +261,8 @@ def test_the_whole_run_is_that_of_the_contract():
             np.testing.assert_array_equal(a, np.repeat([0, *b], (1, 6, 10, 3)))
 
 
-def test_a_whole_run_outside_of_any_trace_is_that_of_a_compiled_one():
-    """There JAX knows the trip counts of loops, and counts in another type."""
+def test_duets_run_outside_of_a_trace_equals_the_compiled_one():
+    """Checks a call in which JAX knows the trip counts of loops, and counts in another type."""
     instance = kernel.branin(jax.random.key(1), size=20)
 
     def one(key):
@@ -295,12 +295,12 @@ def test_limits_and_scale():
     # The kernel and the noise variance times 4, p0 over 4, f and its noise times 2: the same queries.
     np.testing.assert_array_equal(result.actions[double], result.actions[plain])
     np.testing.assert_allclose(result.regret[double], 2 * result.regret[plain])
-    # No covariance: the factor fails, and the run must not go on as if nothing were known.
+    # Not a covariance: the factor fails, and the run must not continue from the prior.
     assert np.isnan(result.sigma_max[indefinite])
     assert np.all(np.isfinite(result.peak[:indefinite]))
 
 
-def test_nothing_trimmed_is_uniform_sampling():
+def test_duets_without_elimination_samples_uniformly():
     keys = jax.random.split(jax.random.key(4), (5, LANES))
     regret = np.ravel([lanes(some, beta=1e6, p0=10.0).regret[:, -1] for some in keys])
     values = np.asarray(INSTANCE.values)
@@ -309,7 +309,7 @@ def test_nothing_trimmed_is_uniform_sampling():
     assert abs(regret.mean() - expected) < 4 * error  # false alarm: 6e-5
 
 
-def test_the_first_synchronisation_by_hand():
+def test_first_synchronisation_by_hand():
     # 20 draws of 1000 candidates, all inducing points; d = 10.
     lanes_, d = 160, 10
 
@@ -343,7 +343,7 @@ def test_the_first_synchronisation_by_hand():
     assert abs(cost.mean() - (expected * (d + 2) + 1)) < 4 * cost.std() / np.sqrt(lanes_)
 
 
-def test_waiting_changes_nothing_and_a_planned_state_is_not_stale():
+def test_waiting_changes_nothing_and_planned_states_are_not_stale():
     coins, noise = coins_of(7)
     hyper = {"beta": 0.5, "p0": 1.0}
     decide, observe, plan = compiled("plain")
@@ -359,7 +359,7 @@ def test_waiting_changes_nothing_and_a_planned_state_is_not_stale():
     once = plan(coins, hyper, state)
     assert once.epoch == 1
     assert not algorithm.stale(once)
-    # An agent that queries nothing is not counted, and its reward is not looked at.
+    # An agent that queries nothing is not counted, and its reward is not read.
     one_idle = jnp.asarray([5, M, 9], jnp.int32)
     state = observe(coins, hyper, once, one_idle, jnp.asarray([1.0, jnp.nan, 2.0]))
     assert (state.pulls - once.pulls, state.t - once.t) == (2, 1)
@@ -372,7 +372,7 @@ def same(state, other):
         np.testing.assert_array_equal(a, b)
 
 
-def test_single_precision_is_kept():
+def test_float32_run_stays_float32():
     candidates = INSTANCE.candidates.astype(jnp.float32)
     algorithm = kernel.duets(candidates, kernel=SE, n_agents=N, horizon=T, beta=0.5, noise_variance=NOISE_VARIANCE)
     state = algorithm.init(KEY)
@@ -383,7 +383,7 @@ def test_single_precision_is_kept():
 
 
 @pytest.mark.slow
-def test_long_runs_in_single_precision_end():
+def test_long_float32_runs_reach_the_horizon():
     # Factors are as large as in a run of the paper: for 220 draws, rounding must leave every pivot positive.
     settings = {"kernel": SE, "n_agents": 10, "horizon": 50, "beta": 0.5, "noise_variance": 1e-2}
 
@@ -406,7 +406,7 @@ def test_epochs_by_hand():
     assert kernel.epoch_lengths(10**8 + 1, 10**8) == (10**8, 1)
 
 
-def test_one_epoch_sends_nothing():
+def test_single_epoch_sends_nothing():
     algorithm = kernel.duets(
         INSTANCE.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, noise_variance=NOISE_VARIANCE, first_epoch=4
     )
@@ -488,7 +488,7 @@ def test_bad_input(changes, message):
         kernel.duets(arguments.pop("candidates"), **arguments)
 
 
-def test_messages_are_those_of_the_reference():
+def test_messages_equal_the_reference():
     """Messages from plain arrays: draws of all agents one by one, and with repeats merged."""
     points, rng = np.asarray(INSTANCE.candidates)[:40], np.random.default_rng(5)
     covariance, noise = reference.squared_exponential(0.2), rng.standard_normal((N, T, 40))

@@ -22,12 +22,12 @@ def make(candidates, coins, **changes):
     )
 
 
-# A width that is 0 until the 10th query and huge from then on.
+# A width that is 0 until the 10th query and huge afterwards.
 SWITCHED = partial(kernel.gp_ucb, confidence=lambda t, _: jnp.where(t >= 10, 1e6, 0.0))
 
 
-def test_both_memories_query_the_same():
-    # Candidates far away double the table but are never worth a query: the buffer then holds all of the horizon.
+def test_both_memories_make_the_same_queries():
+    # Far candidates double the table but are never queried, so the buffer holds the whole horizon.
     candidates, gram, rewards, coins = instance(2, 20, horizon=HORIZON, agents=1)
     far = jnp.concatenate([candidates, 100 + jnp.arange(40.0).reshape(20, 2) * 10])
     both = [
@@ -52,7 +52,7 @@ def test_both_memories_query_the_same():
     np.testing.assert_allclose(runs[0][1].posterior.log_det, runs[1][1].posterior.log_det, rtol=1e-9)
 
 
-def test_the_width_sees_the_query_to_come_and_the_information_so_far():
+def test_confidence_receives_the_next_query_and_the_information_so_far():
     candidates, gram, rewards, coins = instance(3, 60, horizon=HORIZON, agents=1)
     steps = driver.follow(kernel.gp_ucb, candidates, rewards, coins, beta=np.ones(HORIZON))
     points = [int(step.action[0]) for step in steps]

@@ -1,4 +1,4 @@
-"""Instances by hand and by their statistics, and who answers the agents."""
+"""Instances by hand and by their statistics, and their environment."""
 
 import functools
 
@@ -31,7 +31,7 @@ def test_hartmann_by_hand():
     np.testing.assert_allclose(values, [1.0833433453, -0.3132914559, 3.1344941, 3.1343], atol=2e-4)
     np.testing.assert_allclose(values[:2], [1.0833433453, -0.3132914559], atol=1e-9)
     np.testing.assert_allclose(values[2], 3.1344941, atol=1e-7)
-    # The point that is often quoted as the maximum is not one, and no point near the maximum is higher.
+    # The often quoted point is not the maximum, and no point near the maximum is higher.
     assert values[3] < values[2]
     near = jnp.asarray(top) + 1e-3 * jax.random.normal(KEY, (2000, 4))
     assert jnp.max(hartmann_at(near)) <= values[2] + 1e-9
@@ -58,7 +58,7 @@ def made(make, key=KEY, **options):
     return jax.jit(functools.partial(make, **options))(key)
 
 
-def test_functions_of_one_direction():
+def test_ridge_functions_vary_in_one_direction():
     # h2 = (u - 1)^3 + 4; theta is found from the table, as the values are invertible in u.
     bandit = made(kernel.h2, size=500, dimension=3)
     u = 1 + np.cbrt(np.asarray(bandit.values) - 4)
@@ -87,8 +87,8 @@ def test_uniform_in_the_ball():
 
 @pytest.mark.parametrize("norm", [1.0, 3.0])
 def test_norm_of_a_random_function(norm):
-    # On few enough points that they pin the function down, the smallest norm that fits its values is close to its own;
-    # with fewer it is less.
+    # If the points are enough to determine the function, the smallest norm that fits its values is close to its own;
+    # with fewer points it is smaller.
     bandit = made(kernel.rkhs, kernel=SE, dimension=1, norm=norm, size=200)
     values = np.asarray(bandit.values)
 

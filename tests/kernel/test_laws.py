@@ -1,4 +1,4 @@
-"""Laws that hold for every algorithm of the family, whatever the instance: found by property-based tests."""
+"""Laws of every algorithm of the family on any instance, by property-based tests."""
 
 import functools
 
@@ -18,7 +18,7 @@ RULES = {
     "approx": functools.partial(kernel.approx_dis_kernel_ucb, max_inducing=36),
     "alone": kernel.n_kernel_ucb,
 }
-# DUETS and the inducing points are long to compile; round by round they are always held against their transcriptions.
+# DUETS and the inducing points compile slowly; the transcriptions check them round by round.
 every_rule = pytest.mark.parametrize(
     "rule", [pytest.param(rule, marks=[pytest.mark.wide] if rule in ("duets", "approx") else []) for rule in RULES]
 )
@@ -61,7 +61,7 @@ def drawn(seed):
 @every_rule
 @quickly
 @given(seed=st.integers(0, 2**32 - 1))
-def test_a_rotation_of_the_candidates_changes_nothing(rule, seed):
+def test_rotated_candidates_give_the_same_run(rule, seed):
     candidates, values = drawn(seed)
     rotation, _ = np.linalg.qr(np.random.default_rng(seed).normal(size=(DIMENSION, DIMENSION)))
     key, one = jax.random.key(seed), jnp.ones(())
@@ -72,7 +72,7 @@ def test_a_rotation_of_the_candidates_changes_nothing(rule, seed):
 @every_rule
 @quickly
 @given(seed=st.integers(0, 2**32 - 1), scale=st.floats(0.2, 5.0))
-def test_rewards_in_other_units_change_the_regret_by_the_unit_alone(rule, seed, scale):
+def test_scaled_rewards_scale_the_regret(rule, seed, scale):
     candidates, values = drawn(seed)
     key = jax.random.key(seed)
     one = compiled(rule)(key, candidates, values, jnp.ones(()))

@@ -33,12 +33,12 @@ def make(candidates, coins, *, horizon=HORIZON, agents=AGENTS, **changes):
 
 
 def follow(candidates, rewards, coins, *, beta=1.0, **settings):
-    """Steps of a run; its width is a schedule, so that all runs of one shape are one program."""
+    """Returns the steps of a run; its width is a schedule, so all runs of one shape share a program."""
     beta = np.broadcast_to(beta, len(rewards))
     return driver.follow(kernel.n_kernel_ucb, candidates, rewards, coins, beta=beta, **settings)
 
 
-def test_the_first_query_is_the_coin_of_the_key():
+def test_first_query_follows_the_keys_coin():
     candidates, *_ = instance(2, 50)
     algorithm = make(candidates, None)
     state, key = algorithm.init(jax.random.key(0)), jax.random.key(5)
@@ -46,7 +46,7 @@ def test_the_first_query_is_the_coin_of_the_key():
     assert algorithm.decide(key, state).action.tolist() == expected.tolist()
 
 
-def test_agents_do_not_hear_each_other():
+def test_agents_do_not_receive_each_others_rewards():
     candidates, _, rewards, coins = instance(3, 60)
     alone = kernel.Coins(coins.queries[1:2], coins.thinning[1:2], coins.inducing[:, 1:2])
     together = follow(candidates, rewards, coins)
@@ -65,7 +65,7 @@ def test_permuted_candidates_permute_the_queries():
     assert [moved_to[s.action].tolist() for s in plain] == [s.action.tolist() for s in moved]
 
 
-def test_a_scaled_kernel_with_scaled_rewards_asks_the_same():
+def test_scaled_kernel_and_rewards_give_the_same_queries():
     candidates, _, rewards, coins = instance(5, 60)
     plain = follow(candidates, rewards, coins)
     scaled = follow(candidates, 3 * rewards, coins, scale=9.0, noise_variance=9 * NOISE_VARIANCE)
@@ -86,7 +86,7 @@ def test_variance_never_rises_and_is_bounded_by_the_information():
 
 
 @pytest.mark.parametrize("size", [60, 12])
-def test_idle_keeps_every_bit_and_a_partly_idle_action_counts_those_who_ask(size):
+def test_partly_idle_action_counts_the_agents_that_query(size):
     candidates, _, rewards, coins = instance(7, size)
     algorithm = make(candidates, coins)
     observe = jax.jit(algorithm.observe)

@@ -67,14 +67,14 @@ def test_bad_input(change, message):
     assert message in str(caught.value)
 
 
-def test_numbers_take_the_dtype_of_the_candidates():
+def test_settings_take_the_dtype_of_the_candidates():
     settings = check(candidates=jnp.zeros((4, 2), jnp.float32), coins=COINS, gram=np.eye(4), beta=[1, 2, 3])
     leaves = jax.tree.leaves(settings._replace(kernel=None, n_agents=None, horizon=None))
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype("float32")}
     assert check(candidates=np.zeros((4, 2), int)).candidates.dtype == jnp.float64
 
 
-def test_shapes_are_checked_under_a_trace_too():
+def test_shapes_are_checked_under_a_trace():
     @jax.jit
     def traced(beta, noise_variance):
         check(beta=beta, noise_variance=noise_variance)
@@ -85,7 +85,7 @@ def test_shapes_are_checked_under_a_trace_too():
 
 
 @pytest.mark.parametrize("gram", [None, np.eye(4)])
-def test_a_noise_variance_that_rank_one_updates_cannot_resolve_is_refused(gram):
+def test_noise_variance_below_rounding_is_refused(gram):
     candidates = jnp.zeros((4, 2), jnp.float32)
     with pytest.raises(ValueError, match="noise_variance must be at least 0.00012, .* prior variance in float32"):
         check(candidates=candidates, noise_variance=1e-4, gram=gram)

@@ -22,7 +22,7 @@ class Walk(NamedTuple):
 
 
 def walk(n_agents, size):
-    """Queries t, t + 1, ..; after every third round it synchronises, for 10 numbers an agent and 7 to all."""
+    """Queries t, t + 1, ..; synchronises after every third round, for 10 numbers per agent and 7 to all."""
     count = jnp.zeros((), int)
 
     def init(key):
@@ -75,6 +75,6 @@ def test_default_grid():
     assert kernel.every_tenth(1) == (1,)
 
 
-def test_messages_are_those_of_this_family():
+def test_messages_refuses_a_state_of_another_family():
     with pytest.raises(ValueError, match="state must be a state of an algorithm of this family, got 3"):
         kernel.messages(3, None)

@@ -38,7 +38,10 @@ INSTANCE = mab.bernoulli((0.6, 0.5, 0.4, 0.3))
         (lambda: mab.ucb_e(NORMAL, horizon=3, hardness=1.0), r"horizon must be an integer in \[4,"),
         (lambda: mab.ucb_e(NORMAL, horizon=9, hardness=0.0), "hardness must be"),
         (lambda: mab.environment(INSTANCE, leap=9, stream=jax.random.key(0)), "stream must be None for leaps of Bern"),
-        (lambda: mab.lucb(NORMAL, delta=0.1, threshold=thresholds.kk_pair(arms=4)), "threshold must be one for this"),
+        (
+            lambda: mab.lucb(NORMAL, delta=0.1, threshold=thresholds.kk_pair(arms=4)),
+            "threshold must accept this rule's evidence",
+        ),
     ],
 )
 def test_bad_value_is_refused(call, message):

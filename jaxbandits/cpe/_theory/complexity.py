@@ -27,7 +27,8 @@ from jaxbandits.cpe._problem.problems import (
 from jaxbandits.cpe._shared.candidates import open_arms
 
 HALVINGS = 60  # number of bisection steps for a radius
-MAX_EXCHANGE_ROWS = 60  # largest number of decisions for the exchange width, which tries all triples
+# Largest number of decisions for the exchange width, which tries all triples.
+MAX_EXCHANGE_ROWS = 60
 
 # Radii and gaps
 

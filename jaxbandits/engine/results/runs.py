@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 
 WELL_BUSY = 0.75  # share of busy lanes below which `advice` suggests a shorter chunk
-SHORTEST_CHUNK = 16  # smallest chunk that `advice` suggests; each chunk costs a refresh and a status check
+# Smallest chunk that `advice` suggests; each chunk costs a refresh and a status check.
+SHORTEST_CHUNK = 16
 LONG = 10_000  # number of rounds of single pulls above which `advice` suggests a leap
 FEW = 1.5  # pulls per round below which a leap is not worth its cost
 

@@ -21,7 +21,8 @@ ENDINGS = {
     "failed": FAILED,
 }
 NOT_SUMMARISED = ("row", "seed", "status", "stream")
-MAX_NUMBERS = 2**22  # numbers described at a time: 32 MB in double precision, however large a column is
+# Numbers described at a time: 32 MB in double precision, however large a column is.
+MAX_NUMBERS = 2**22
 
 
 def scalar_columns(columns: dict[str, np.ndarray]) -> dict[str, np.ndarray]:

@@ -143,12 +143,14 @@ def advance(
             decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
         else:
             decision = split.decide([x[r] for x in drawn], state)
-            ready &= rounds == first + r  # a lane that has ended stays so, whatever the draws of later rounds
+            # A lane that has ended stays so, whatever the draws of later rounds.
+            ready &= rounds == first + r
         if record is not None:
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
             note = snapshot_of(record, curves, state, rounds, decision, counts=counts)
         active = ~decision.stop & ready
-        if accepts is not None:  # a lane whose action does not exist idles, and decides the same in the next round
+        # A lane whose action does not exist idles, and decides the same in the next round.
+        if accepts is not None:
             active &= accepts(decision.action)
         action = select(active, decision.action, algorithm.idle)
         # Without the barrier XLA copies the whole decision into each of the kernels that update the state

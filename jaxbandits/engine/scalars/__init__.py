@@ -53,7 +53,8 @@ OPERATIONS = 12_000
 # Largest number of operations of a round on whole arrays, except reading and setting rows. Each is a kernel.
 LARGE = 2
 IN_A_TURN = {8: 4_000, 4: 16_000, 2: 16_000}  # largest number of scalar operations per turn, by rounds per turn
-CARRIED_IN_A_TURN = 240  # largest number of entries carried by all rounds of a turn: more do not fit the registers
+# Largest number of entries carried by all rounds of a turn: more do not fit the registers.
+CARRIED_IN_A_TURN = 240
 
 
 def rounds_of(jaxpr: Any, chunk: int, carried: Sequence[Any]) -> Any:

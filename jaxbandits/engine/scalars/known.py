@@ -12,7 +12,8 @@ import numpy as np
 from jaxbandits.engine.jaxprs import bind, eval_context
 from jaxbandits.engine.scalars.rules import LAYOUT
 
-_INTEGERS = {"max": np.maximum, "min": np.minimum}  # for floats, the sign of a zero would be undefined
+# Integers alone: for floats, the sign of a zero would be undefined.
+_INTEGERS = {"max": np.maximum, "min": np.minimum}
 _FLOATS = {"div": np.divide, "sqrt": np.sqrt, "is_finite": np.isfinite, "floor": np.floor}
 _NUMBERS: dict[str, Callable[..., Any]] = {
     "add": np.add, "sub": np.subtract, "mul": np.multiply, "neg": np.negative, "abs": np.abs, "square": np.square,

@@ -21,7 +21,8 @@ from jaxbandits.engine.jaxprs import Literal, bind
 from jaxbandits.engine.scalars.values import inner_of
 
 MOST = 2_400  # largest number of operations of a kernel; XLA merges some of them
-CUT = 3_500  # number of operations beyond which a turn is cut: slightly beyond 2,000, XLA recomputes nothing
+# Number of operations beyond which a turn is cut: slightly beyond 2,000, XLA recomputes nothing.
+CUT = 3_500
 CARRIED = 40  # number of carried arrays beyond which a turn is cut from MOST operations on
 KERNEL = 96  # largest number of operands and results of a kernel
 LOOPS = ("while", "scan", "cond")  # operations that end a kernel by themselves

@@ -15,7 +15,8 @@ from jaxbandits.engine.jaxprs import CALLS, ClosedJaxpr, Jaxpr, Literal, bind, c
 from jaxbandits.engine.scalars.known import at_once
 from jaxbandits.engine.scalars.rules import ELEMENTWISE, LAYOUT, RULES, SCATTERS, Entries, entries
 
-ENTRIES = 100  # largest number of entries of an array that is split into entries; larger ones stay whole
+# Largest number of entries of an array that is split into entries; larger ones stay whole.
+ENTRIES = 100
 
 
 class Whole(NamedTuple):

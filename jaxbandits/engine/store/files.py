@@ -8,7 +8,8 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-TEMPORARY = ".jaxbandits-"  # prefix of the names of half-written files; the folder may also hold other files
+# Prefix of the names of half-written files; the folder may also hold other files.
+TEMPORARY = ".jaxbandits-"
 
 
 def make_folder(folder: Path) -> None:

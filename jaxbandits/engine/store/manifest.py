@@ -16,7 +16,8 @@ from jaxbandits.engine.store.tables import STORED, Table, describe_table, head, 
 
 COMPARED = ("arguments", "tasks", "columns", "program", "made_by")  # entries that must be equal to resume a sweep
 KIND = re.compile(r"\w+(\[\d+(, \d+)*\])?")  # dtype of a column, and shape of a run's entry
-MANIFEST = "_manifest.json"  # readers of Parquet folders skip names that begin with an underscore or a dot
+# Readers of Parquet folders skip names that begin with an underscore or a dot.
+MANIFEST = "_manifest.json"
 
 
 def read_manifest(folder: Path) -> dict[str, Any] | None:

@@ -17,7 +17,8 @@ from jaxbandits.engine.store.parts import METADATA_KEY, to_arrow, to_numpy
 TASKS = "_tasks.parquet"  # readers of Parquet folders skip names that begin with an underscore
 STORED = {"bool", "float16", "float32", "float64"} | {f"{u}int{bits}" for u in ("", "u") for bits in (8, 16, 32, 64)}
 
-SHOWN = 10_000  # most numbers of a leaf that a description spells out; beyond it, the hash stands alone
+# Most numbers of a leaf that a description spells out; beyond it, the hash stands alone.
+SHOWN = 10_000
 
 
 class Values(NamedTuple):

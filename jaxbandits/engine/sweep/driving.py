@@ -44,8 +44,10 @@ from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns, select_runs
 from jaxbandits.engine.sweep.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
 from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
 
-HOST_SECONDS = 1e-3  # least time, in seconds, that a host visit costs a batch (measured: two cores, 64 to 256 lanes)
-CALL_SECONDS = 0.25  # longest time between two visits: progress, interruptions and new parts wait for one
+# Least time, in seconds, that a host visit costs a batch (measured: two cores, 64 to 256 lanes).
+HOST_SECONDS = 1e-3
+# Longest time between two visits: progress, interruptions and new parts wait for one.
+CALL_SECONDS = 0.25
 SHORTEST_ROUND = 1e-9  # least time of a round, in seconds: a coarse clock may measure 0
 # Seconds between two checks whether a shard is called off. A network file system may make each of them slow.
 STOP_CHECK_SECONDS = 1.0

@@ -30,8 +30,10 @@ from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
 from jaxbandits.numerics.indexing import select
 
-COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}  # the program runs once: compiling dominates
-ROWS = 4096  # rows of the table that are checked at a time, so that memory does not grow with the table
+# The program runs once, so compiling dominates.
+COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}
+# Rows of the table that are checked at a time, so that memory does not grow with the table.
+ROWS = 4096
 
 log = logging.getLogger(__name__)
 

@@ -44,15 +44,18 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
         if bar is not None:
             bar.disable = True  # otherwise its `__del__` would draw it once more
         bar = None
-        with contextlib.suppress(Exception):  # tqdm releases its lock only after a successful refresh
+        # tqdm releases its lock only after a successful refresh.
+        with contextlib.suppress(Exception):
             tqdm.get_lock().release()
         say(log, logging.INFO, "the progress bar is dropped, since it cannot be written: %r", error)
 
     def draw(count: int, stats: Stats, censored: int) -> None:
         nonlocal drawn, is_compiling
         if is_compiling:
-            bar.unpause()  # restarts its clock, so that the estimate of the remaining time excludes compiling
-            is_compiling = not (stats.rounds or stats.visits)  # runs may end before their first round
+            # Restarts its clock, so that the estimate of the remaining time excludes compiling.
+            bar.unpause()
+            # Runs may end before their first round.
+            is_compiling = not (stats.rounds or stats.visits)
         if is_compiling:
             return
         speed = f"{stats.pulls / stats.seconds:.2e} pulls/s" if stats.seconds else ""

@@ -11,7 +11,8 @@ from jaxbandits.base import Status
 from jaxbandits.engine.results.runs import Stats
 from jaxbandits.engine.sweep.program import Program
 
-SORTED_FROM = 0.75  # share of the tasks that are handed out seed by seed; the others follow, longest rows first
+# Share of the tasks that are handed out seed by seed; the others follow, longest rows first.
+SORTED_FROM = 0.75
 
 
 class UnfinishedRuns(NamedTuple):

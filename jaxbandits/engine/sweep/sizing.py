@@ -17,7 +17,8 @@ from jaxbandits.engine.sweep.tasks import Job, build_row
 
 CPU_LANES = 256  # enough to fill the vector units: twice as many are no faster
 VECTOR = 8  # number of lanes that fill whole vector registers
-CPU_BYTES = 2**23  # bytes of a batch's states that stay in the caches (twice as many run at .7 of the rate)
+# Bytes of a batch's states that stay in the caches (twice as many run at .7 of the rate).
+CPU_BYTES = 2**23
 # Bytes that an H200 reads or writes while it launches a round of ten kernels: 4.8 TB/s, 2.5 us each.
 LAUNCHED_BYTES = 1.2e8
 SPREAD = 2  # ratio of the longest run to the mean one
@@ -154,7 +155,8 @@ def _group_memory() -> int | None:
         if controllers in ("", "memory"):  # version 2 and version 1 of control groups
             root, name = (GROUP_ROOT / "memory", "memory.limit_in_bytes") if controllers else (GROUP_ROOT, "memory.max")
             innermost = root / path.strip("/")  # in a container, this may be the path on the host
-            for group in (innermost, *innermost.parents):  # every limit above the group also applies
+            # Every limit above the group also applies.
+            for group in (innermost, *innermost.parents):
                 with contextlib.suppress(OSError, ValueError):
                     limits.append(int((group / name).read_text()))
     return min(limits, default=None)

@@ -19,7 +19,8 @@ from jaxbandits.numerics.densest_subgraph import Reduction
 
 Mode = Literal["random", "all"]
 Lottery = Literal["hazard", "draw"]
-UNLIKELY = 0.01  # expected number of stops in t further pulls below which the grid of evaluations is coarse
+# Expected number of stops in t further pulls below which the grid of evaluations is coarse.
+UNLIKELY = 0.01
 COARSE = 0.02  # step of a coarse grid, as a share of t
 DEVIATIONS = 8.0  # safety of a coarse leap, in standard deviations of the estimate's noise
 

@@ -19,7 +19,8 @@ from jaxbandits.numerics.tracking import round_allocation
 
 MAX_SUPERARMS = 5_000_000  # largest number of super-arms that are enumerated
 MAX_DRAWS = 1000  # draws of a random support before giving up
-MAX_CONDITION_FLOAT32 = 1e3  # largest condition for float32: beyond it estimates are off by as much as the gaps
+# Largest condition for float32: beyond it estimates are off by as much as the gaps.
+MAX_CONDITION_FLOAT32 = 1e3
 INDEPENDENT = 1e-8  # smallest distance of an independent row from the span of the rows before it
 
 

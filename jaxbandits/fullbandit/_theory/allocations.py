@@ -16,7 +16,8 @@ from jaxbandits.numerics.design import design
 
 Method = Literal["multiplicative", "frank_wolfe"]
 
-MAX_DIRECTIONS = 200_000  # largest number of differences of super-arms; beyond it only single swaps are used
+# Largest number of differences of super-arms; beyond it only single swaps are used.
+MAX_DIRECTIONS = 200_000
 # Smallest share of an optimal allocation. A smaller one is dropped, or raised if its row is needed to span all arms.
 SHARE = 1e-4
 

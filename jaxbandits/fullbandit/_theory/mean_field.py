@@ -30,7 +30,8 @@ OPTIONS = {
     "spectral": (),
     "sa_foa": ("samples", "threshold", "mode", "reduction", "first_test"),
 }
-HALVINGS = 60  # halvings of an interval of logarithms of length 69: down to the last digit of a float64
+# Halvings of an interval of logarithms of length 69: down to the last digit of a float64.
+HALVINGS = 60
 SURVIVING = 1e-9  # probability of running on below which the rest of a mean is ignored
 STEP = 0.002  # share of t between two evaluations of SA-FOA's surrogates
 

@@ -22,7 +22,8 @@ ROWS = 16  # rows of the covariance tabulated at a time
 HEAD = 64  # slots that bound the variances of all candidates
 GUESSES = 16  # candidates that may have the largest variance
 SURVIVORS = 64  # candidates not ruled out that are computed at a time
-COLUMNS = 256  # candidates at a time: the data of the largest epochs then fit into a core's own cache
+# Candidates at a time: the data of the largest epochs then fit into a core's own cache.
+COLUMNS = 256
 
 
 class Pool(NamedTuple):

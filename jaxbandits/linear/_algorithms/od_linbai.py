@@ -56,7 +56,8 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
     R = max((d - 1).bit_length(), 1)
     # Numbers of arms that remain after r >= 1 phases. Phase 1 begins with all arms, so entry 0 is not read.
     sizes = [-(-d // 2**r) for r in range(R + 1)]
-    limits = [min(K, d * (d + 1) // 2), *sizes[1:R]]  # largest number of pulls that rounding up may add to a phase
+    # Largest number of pulls that rounding up may add to a phase.
+    limits = [min(K, d * (d + 1) // 2), *sizes[1:R]]
     if is_concrete(horizon) and int(horizon) <= sum(limits):
         checks.warn(f"horizon {int(horizon)} is too short for a phase: the answer is drawn uniformly", stacklevel=2)
     T = jnp.asarray(horizon, int)

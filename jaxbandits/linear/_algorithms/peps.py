@@ -21,7 +21,8 @@ from jaxbandits.numerics.linalg import UNROLL, dot
 from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
-HALLEY_STEPS = 3  # enough for an error of at most 1e-13, wherever the tail of `truncated_normals` begins
+# Enough for an error of at most 1e-13, wherever the tail of `truncated_normals` begins.
+HALLEY_STEPS = 3
 # Coefficients of (1 + x) mills(x) as a polynomial in (x - 4) / (x + 4), interpolated at Chebyshev's nodes. Its error is
 # at most 5e-15 for x >= 0.
 MILLS = (

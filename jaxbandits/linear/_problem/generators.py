@@ -210,7 +210,8 @@ def theorem3_counterexample(
     (xp, s), (_, gap) = _number(s), _number(gap)
     basis = np.eye(n + 2)
     arms = xp.vstack([basis[:2], basis[0] + s * basis[2:], basis[2:]])
-    theta = 0 - gap * basis[1] - gap / s * basis[2:].sum(axis=0)  # begins with 0, which leaves no -0
+    # The sum begins with 0, so no entry is -0.
+    theta = 0 - gap * basis[1] - gap / s * basis[2:].sum(axis=0)
     return _instance(arms, theta, noise_scale, dtype)
 
 

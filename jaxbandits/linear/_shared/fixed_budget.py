@@ -23,8 +23,10 @@ from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.design import SUPPORT, design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
 
-TABLE_ARMS = 12  # largest K for which the designs of all 2^K sets of concrete arms are solved at once
-BATCH = 128  # number of sets solved side by side; all 2^11 at once exceed the cache, and take 2.5 times as long
+# Largest K for which the designs of all 2^K sets of concrete arms are solved at once.
+TABLE_ARMS = 12
+# Number of sets solved side by side; all 2^11 at once exceed the cache, and take 2.5 times as long.
+BATCH = 128
 TRIES = 4  # number of binomial draws, each of four proposals; the first accepted one counts
 SPAN_TOLERANCE = 1e-8  # smallest length of a vector that adds a dimension, relative to the longest
 

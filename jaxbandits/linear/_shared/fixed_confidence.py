@@ -134,12 +134,12 @@ def _checked_threshold(threshold: Threshold, arms: Array, order: np.ndarray, dty
         level = jax.eval_shape(level_of, number, Evidence(count, counts, number, None))
     except ValueError as error:
         if not is_concrete(arms):
-            raise ValueError(f"threshold must be one for traced arms: {error}") from error
+            raise ValueError(f"threshold must accept traced arms, got {error}") from error
         least = least_eigenvalue(arms, order)
         try:
             level = jax.eval_shape(level_of, number, Evidence(count, counts, number, number))
         except ValueError as second:
-            raise ValueError(f"threshold must be one for this rule: {second}") from second
+            raise ValueError(f"threshold must accept this rule's evidence, got {second}") from second
     fits = isinstance(level, jax.ShapeDtypeStruct) and (level.shape, level.dtype) == ((), dtype)
     require(fits, "threshold", f"give a float () of dtype {jnp.dtype(dtype).name}", level)
     return least

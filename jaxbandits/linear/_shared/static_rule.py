@@ -10,7 +10,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.least_squares import least_squares
-from jaxbandits.linear._shared.radius import RadiusSettings, checked_radius_settings, radius_after
+from jaxbandits.linear._shared.radius import Radius, RadiusSettings, checked_radius_settings, radius_after
 from jaxbandits.numerics.linalg import dot, squared_norms
 
 
@@ -37,7 +37,18 @@ class LeaderComparison(NamedTuple):
     inverse: Array  # float (d, d)      A^-1
 
 
-def static_rule(arms, allocation, *, delta, noise_scale, ridge, union_power, radius, growth, max_pulls) -> StaticRule:
+def static_rule(
+    arms: Array,
+    allocation: Array,
+    *,
+    delta: Array | float,
+    noise_scale: Array | float,
+    ridge: Array | float,
+    union_power: int,
+    radius: Radius,
+    growth: Array | float,
+    max_pulls: int,
+) -> StaticRule:
     """Collects the arguments of `xy_static`; raises `ValueError` unless they are in range."""
     checks.not_negative("ridge", ridge)
     array = checked_arms(arms, full_rank=is_concrete(ridge) and float(ridge) == 0)

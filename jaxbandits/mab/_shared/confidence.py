@@ -78,7 +78,7 @@ def stop_settings(
             lambda delta, pulls, counts: threshold(delta, Evidence(pulls, counts)), settings.delta, pulls, counts
         )
     except ValueError as error:
-        raise ValueError(f"threshold must be one for this rule: {error}") from error
+        raise ValueError(f"threshold must accept this rule's evidence, got {error}") from error
     fits = isinstance(made, jax.ShapeDtypeStruct) and (made.shape, made.dtype) == ((), dtype)
     require(fits, "threshold", f"give a float () of dtype {dtype.name}", made)
     return settings

@@ -27,7 +27,8 @@ from jaxbandits.numerics.indexing import entry, is_entry
 TIE = 1e-14  # smallest divergence of the two best means that is no tie
 TRACKED = 4  # steps while tracking: weights right to 2e-7 for Bernoulli arms, 1e-8 for Gaussian ones
 EXACT = 7  # steps for characteristic times
-FARTHEST = 16.0  # largest factor by which a step changes a ratio: the first steps may overshoot far
+# The first steps may overshoot far.
+FARTHEST = 16.0  # largest factor by which a step changes a ratio
 
 
 class Balance(NamedTuple):

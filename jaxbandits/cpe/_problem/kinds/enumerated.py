@@ -13,7 +13,8 @@ from jaxbandits.cpe._problem.kinds.kind import Actions, Closest, Kind, Linear
 from jaxbandits.cpe._problem.kinds.matroids import root_slope
 from jaxbandits.numerics.linalg import dot
 
-MAX_ROWS = 5000  # largest number of decisions in an enumerated class, whose candidates test compares all pairs
+# Largest number of decisions in an enumerated class, whose candidates test compares all pairs.
+MAX_ROWS = 5000
 MAX_PAIRS = 256  # largest number of decisions for which all pairs are compared arm by arm
 
 
