@@ -58,7 +58,7 @@ and Its Applications; Tzeng, Wang, Proutiere and Lu (2023), Closing the Computat
 Identification for Combinatorial Semi-bandits.
 """
 
-from jaxbandits.cpe._algorithms.clucb import clucb
+from jaxbandits.cpe._algorithms.clucb import Chen, Coci, clucb
 from jaxbandits.cpe._algorithms.coci import coci
 from jaxbandits.cpe._algorithms.combgame import CombPlay, CombState, combgame
 from jaxbandits.cpe._algorithms.cts import cts
@@ -128,6 +128,8 @@ from jaxbandits.cpe._theory.play_time import CharacteristicTime, characteristic_
 __all__ = [
     "Arms",
     "CharacteristicTime",
+    "Chen",
+    "Coci",
     "CombPlay",
     "CombState",
     "Confidence",

@@ -5,7 +5,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear
+from jaxbandits import fullbandit, kcenter, kernel, linear
 from jaxbandits.numerics import thresholds
 
 ARMS, GK16 = np.eye(3), thresholds.gk16()
@@ -31,7 +31,6 @@ GP = {"kernel": kernel.paper_kernel("branin"), "horizon": 9, "noise_variance": 0
         (partial(linear.peps, ARMS, threshold=None), "eliminate", "both", "a threshold"),
         (partial(kernel.gp_ucb, np.eye(2), confidence=lambda t, log_det: log_det, **GP), "beta", 0.0, "confidence"),
         *((partial(linear.lin_ts, ARMS, scale=1.0), name, value, "a scale") for name, value in PROVED.items()),
-        (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
         (NOISY, "mirror_steps", 10, "solver='newton'"),
         (COINS, "posterior", "printed", "Bernoulli noise"),
         (partial(SUMS, mode="all"), "samples", 3, "mode='all'"),

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import jax.numpy as jnp
 
@@ -24,7 +24,19 @@ from jaxbandits.cpe._problem.problems import (
 )
 from jaxbandits.cpe._shared.estimate import Observations, Statistics, add, empty, estimate, squared_radius
 
-Radius = Literal["coci", "chen"]
+
+class Coci(NamedTuple):
+    """Radius of `coci` for `clucb`: the two algorithms then differ only in the arms they pull."""
+
+
+class Chen(NamedTuple):
+    """Published radius of `clucb`, noise_scale sqrt(2 ln(4 m n^3 / delta) / T)."""
+
+    # () > 0, sub-Gaussian constant in units of reward. 1/2 is sharp for samples in [0, 1]; the published choice is 1
+    noise_scale: Array | float = 0.5
+
+
+COCI = Coci()
 
 
 class State(NamedTuple):
@@ -38,8 +50,7 @@ def clucb(
     problem: Table | Enumerated | Graphic,
     *,
     delta: Array | float,
-    radius: Radius = "coci",
-    noise_scale: Array | float | None = None,
+    radius: Coci | Chen = COCI,
     observations: Observations = "unit",
 ) -> Algorithm:
     """Pulls an arm on which the best decision M and its strongest rival differ.
@@ -52,10 +63,7 @@ def clucb(
         problem: 0/1 decisions with a linear reward: `Enumerated`, `Graphic`, or a `Table` with rows of one entry of
             which exactly `quota` are taken. theta are the means of the samples.
         delta: () in (0, 1), allowed probability of error.
-        radius: "coci" for the radius of `coci`, so that the two algorithms differ only in the arms they pull, or "chen"
-            for the published one, noise_scale sqrt(2 ln(4 m n^3 / delta) / T).
-        noise_scale: () > 0, sub-Gaussian constant in units of reward, for "chen" only. The default 1/2 is sharp for
-            samples in [0, 1]; the published choice is 1.
+        radius: of the estimates: `Coci()`, or `Chen(noise_scale)`, the published one.
         observations: as in `coci`.
 
     Returns:
@@ -74,19 +82,17 @@ def clucb(
     """
     lead = _checked_lead(problem)
     checks.probability("delta", delta)
-    checks.one_of("radius", radius, Radius)
-    if noise_scale is not None:
-        require(radius == "chen", "noise_scale", "be None with radius='coci'", noise_scale)
-        checks.positive("noise_scale", noise_scale)
-    noise_scale = 0.5 if noise_scale is None else noise_scale
+    checks.instance("radius", radius, (Coci, Chen))
+    if isinstance(radius, Chen):
+        checks.positive("radius.noise_scale", radius.noise_scale)
     checks.one_of("observations", observations, Observations)
     m, dtype = arm_count(problem), float_dtype(problem)
 
     def squared(n: Array) -> Array:
         n = jnp.maximum(n, 1).astype(dtype)
-        if radius == "coci":
+        if isinstance(radius, Coci):
             return squared_radius(n, tau=1, delta=delta)
-        R, log_delta = jnp.asarray(noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
+        R, log_delta = jnp.asarray(radius.noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
         return 2 * R**2 * (math.log(4 * m) + 3 * jnp.log(n) - log_delta)
 
     def init(key: Key) -> State:
@@ -103,7 +109,7 @@ def clucb(
         against = jnp.where(best > 0, estimates - radii, estimates + radii)
         rival = best_levels(problem, against)
         disputed = best != rival
-        stop = is_ready & (~jnp.any(disputed) | (lead(problem, against, rival, best) <= 0))
+        stop = is_ready & (~jnp.any(disputed) | (lead(problem, against, one=rival, other=best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
         return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
 

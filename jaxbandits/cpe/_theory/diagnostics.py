@@ -28,7 +28,7 @@ def confidence(
     clip: bool = True,
     radius_scale: Array | float = 1.0,
 ) -> Confidence:
-    """Computes the estimate, its radii and the box from a state of `coci`, `uniform`, or `clucb` with radius "coci".
+    """Computes the estimate, its radii and the box from a state of `coci`, `uniform`, or `clucb` with radius `Coci()`.
 
     Args:
         state: state of one lane, such as `outcome.state`; use `vmap` for several.

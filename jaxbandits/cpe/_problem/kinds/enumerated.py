@@ -167,7 +167,7 @@ def _reward(problem: Enumerated, theta: Array, levels: Array) -> Array:
     return total - jnp.where(jnp.any(is_row), jnp.sum(jnp.where(is_row, problem.offset, 0)), jnp.nan)
 
 
-def _lead(problem: Enumerated, theta: Array, one: Array, other: Array) -> Array:
+def _lead(problem: Enumerated, theta: Array, *, one: Array, other: Array) -> Array:
     gained = dot(theta, (one - other).astype(theta.dtype))
     return gained - (_offset(problem, one) - _offset(problem, other))
 

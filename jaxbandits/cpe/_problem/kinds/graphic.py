@@ -119,7 +119,7 @@ def _joins(problem: Graphic, *, at_i: Array, others: Array) -> Array:
     return apart.astype(jnp.int32)
 
 
-def _lead(problem: Graphic, theta: Array, one: Array, other: Array) -> Array:
+def _lead(problem: Graphic, theta: Array, *, one: Array, other: Array) -> Array:
     del problem
     return dot(theta, (one - other).astype(theta.dtype))
 

@@ -16,7 +16,7 @@ from jaxbandits.base import Array
 class Linear(NamedTuple):
     """Functions of a kind with 0/1 decisions and a linear reward."""
 
-    # (problem, theta, one, other) -> r(theta, one) - r(theta, other), summed over the arms on which they differ
+    # (problem, theta, one=(m,), other=(m,)) -> r(theta, one) - r(theta, other), summed over the arms on which they differ
     lead: Callable[..., Array]
     misfit: Callable[[Any], str] = lambda problem: ""  # reason why the problem is of another sort; "" if it is not
     gaps: Callable[..., Array] | None = None  # (problem, theta) -> float (m,)   see `reward_gaps`

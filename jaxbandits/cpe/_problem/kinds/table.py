@@ -325,7 +325,7 @@ def _misfit(problem: Table) -> str:
     return "" if is_exact else f"floor {problem.floor} and ceiling {problem.ceiling}"
 
 
-def _lead(problem: Table, theta: Array, one: Array, other: Array) -> Array:
+def _lead(problem: Table, theta: Array, *, one: Array, other: Array) -> Array:
     # An arm without an entry in the table is in neither decision.
     values = jnp.where(jnp.isfinite(problem.cost[:, 0]), entry_values(problem, theta)[:, 0], 0)
     return dot(values, (one - other).astype(theta.dtype))
