@@ -132,7 +132,7 @@ def _checked_lead(problem: Problem) -> Callable[..., Array]:
     """Returns the function of the lead of one decision over another; raises `ValueError` for an unfit problem."""
     expected = "be Enumerated, Graphic, or a Table with one entry a row of which exactly `quota` are taken"
     check_problem(problem)
-    linear = needed(kind_of(problem).linear, problem, expected)
-    misfit = linear.misfit(problem)
+    lead = needed(kind_of(problem).lead, problem, expected)
+    misfit = kind_of(problem).misfit(problem)
     require(not misfit, "problem", expected, misfit)
-    return linear.lead
+    return lead

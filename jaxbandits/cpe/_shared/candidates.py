@@ -3,10 +3,8 @@
 Arm i is a candidate of the box [lo, hi] if its level phi_i(theta) in the best decision is not the same for all theta of
 the box. A run may stop once there is none. The set can only shrink with the box.
 
-Each class of decisions has an exact test. For tables, opinion sampling and matroids phi is bi-monotone: raising theta_i
-never lowers level i and never raises another. There level i is highest at the corner (hi at i, lo elsewhere) and lowest
-at the corner (lo at i, hi elsewhere). For paths and matchings, which are not bi-monotone, each decision is tried at the
-corner that favours it most.
+Each kind of problem has an exact test. Tables, opinion sampling and matroids are bi-monotone, so two corners of the box
+decide, see `kinds.corners`. Paths and matchings are not: each decision is tried at the corner that favours it most.
 """
 
 from collections.abc import Callable

@@ -65,7 +65,7 @@ def check_settings(problem: Problem, settings: SamplingSettings) -> None:
     kind = kind_of(problem)
     kind.check_estimator(settings.estimator)
     if not settings.clip:
-        fits = kind.is_open_ended and settings.estimator == "mean"
+        fits = kind.is_unbounded and settings.estimator == "mean"
         require(fits, "clip", "be True unless the problem is a Table and the estimator the mean", settings.clip)
     kind.check_candidates(problem)
 

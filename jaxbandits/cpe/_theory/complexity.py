@@ -117,8 +117,7 @@ def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
     Source: Chen, Lin, King, Lyu and Chen (2014), equation (1).
     """
     check_problem(problem)
-    linear = kind_of(problem).linear
-    gaps = needed(None if linear is None else linear.gaps, problem, "be a Table or Enumerated")
+    gaps = needed(kind_of(problem).reward_gaps, problem, "be a Table or Enumerated")
     theta = checks.array("theta", theta, (arm_count(problem),), least=0, most=1).astype(float_dtype(problem))
     return gaps(problem, theta)
 

@@ -9,7 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import constant, is_concrete, known, require
 from jaxbandits.cpe._problem.floats import floats
-from jaxbandits.cpe._problem.kinds.kind import Actions, Closest, Kind, Linear
+from jaxbandits.cpe._problem.kinds.kind import Actions, Closest, Kind
 from jaxbandits.cpe._problem.kinds.matroids import root_slope
 from jaxbandits.numerics.linalg import dot
 
@@ -251,7 +251,8 @@ KIND = Kind(
     lasting_arms=_open_arms,
     is_decided=_is_decided,
     reward=_reward,
-    linear=Linear(_lead, gaps=_reward_gaps),
+    lead=_lead,
+    reward_gaps=_reward_gaps,
     actions=Actions(
         check=_check_playable,
         maximum=lambda problem, weights: _best(problem, weights).action,

@@ -1,5 +1,6 @@
 """Spanning trees of a graph, however many: they are not listed."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -9,7 +10,8 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import constant, is_concrete, known, require
-from jaxbandits.cpe._problem.kinds.kind import Actions, Kind, Linear
+from jaxbandits.cpe._problem.kinds.corners import lasting_by_range, open_by_range
+from jaxbandits.cpe._problem.kinds.kind import Actions, Kind
 from jaxbandits.cpe._problem.kinds.matroids import (
     Swaps,
     closest_swap,
@@ -83,19 +85,7 @@ def _best_levels(problem: Graphic, theta: Array) -> Array:
     return matroid.graphic(problem.ends[::-1])(theta[::-1])[::-1].astype(jnp.int32)
 
 
-def _open_arms(problem: Graphic, lo: Array, hi: Array, levels: Array) -> Array:
-    del levels
-    lowest, highest = _range(problem, lo, hi)
-    return highest != lowest
-
-
-def _lasting_arms(problem: Graphic, lo: Array, hi: Array, levels: Array) -> Array:
-    del levels
-    lowest, highest = _range(problem, lo, hi)
-    return highest > lowest
-
-
-def _range(problem: Graphic, lo: Array, hi: Array) -> tuple[Array, Array]:
+def _level_range(problem: Graphic, lo: Array, hi: Array) -> tuple[Array, Array]:
     """Computes the lowest and the highest level of every arm, int32 (m,), at its two extreme corners."""
     return _joins(problem, at_i=lo, others=hi), _joins(problem, at_i=hi, others=lo)
 
@@ -207,10 +197,10 @@ KIND = Kind(
     float_dtype=lambda problem: jnp.result_type(float),
     check=_check,
     best_levels=_best_levels,
-    open_arms=_open_arms,
-    lasting_arms=_lasting_arms,
+    open_arms=partial(open_by_range, _level_range),
+    lasting_arms=partial(lasting_by_range, _level_range),
     reward=lambda problem, theta, levels: dot(theta, levels.astype(theta.dtype)),
-    linear=Linear(_lead),
+    lead=_lead,
     actions=Actions(
         check=_check_playable,
         maximum=lambda problem, weights: _prim(problem, weights)[0],

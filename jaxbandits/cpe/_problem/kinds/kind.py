@@ -13,15 +13,6 @@ import numpy as np
 from jaxbandits.base import Array
 
 
-class Linear(NamedTuple):
-    """Functions of a kind with 0/1 decisions and a linear reward."""
-
-    # (problem, theta, one=(m,), other=(m,)) -> r(theta, one) - r(theta, other), summed over the arms on which they differ
-    lead: Callable[..., Array]
-    misfit: Callable[[Any], str] = lambda problem: ""  # reason why the problem is of another sort; "" if it is not
-    gaps: Callable[..., Array] | None = None  # (problem, theta) -> float (m,)   see `reward_gaps`
-
-
 class Closest(NamedTuple):
     """The action that is hardest to tell from the best one, with the direction of the closest instance."""
 
@@ -65,9 +56,13 @@ class Kind(NamedTuple):
     is_decided: Callable[..., Array] | None = None
     reward: Callable[..., Array] | None = None  # (problem, theta (m,), levels (m,)) -> float ()   see `reward`
     decision: Callable[..., Array] = lambda problem, levels: levels  # (problem, levels (m,)) -> y (m,)
-    linear: Linear | None = None
+    # (problem, theta (m,), one=(m,), other=(m,)) -> r(theta, one) - r(theta, other), for 0/1 decisions with a linear
+    # reward, summed over the arms on which they differ
+    lead: Callable[..., Array] | None = None
+    misfit: Callable[[Any], str] = lambda problem: ""  # (problem) -> reason why it has no such decisions; "" if it has
+    reward_gaps: Callable[..., Array] | None = None  # (problem, theta (m,)) -> float (m,)   see `reward_gaps`
     actions: Actions | None = None
     is_binary: bool = False  # True if all decisions are 0/1
-    is_open_ended: bool = False  # True if theta may be means outside [0, 1], so that boxes need not be clipped
+    is_unbounded: bool = False  # True if boxes of means need not be clipped to [0, 1]
     check_estimator: Callable[[str], None] = lambda estimator: None  # raises `ValueError` unless theta can be that
     check_candidates: Callable[[Any], None] = lambda problem: None  # raises `ValueError` if `open_arms` may be wrong

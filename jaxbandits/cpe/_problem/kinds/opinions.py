@@ -4,6 +4,7 @@ Group i's interview number l + 1 is worth w_i / (l (l + 1)), w_i = sizes_i^2 the
 rounding alone count as equal.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -14,9 +15,9 @@ from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.floats import floats, rounding
-from jaxbandits.cpe._problem.kinds.entries import lasting_arms_by, open_arms_by, share_out
+from jaxbandits.cpe._problem.kinds.corners import lasting_by_level, open_by_level
 from jaxbandits.cpe._problem.kinds.kind import Kind
-from jaxbandits.cpe._problem.kinds.table import Table, table
+from jaxbandits.cpe._problem.kinds.table import Table, share_out, table
 from jaxbandits.numerics.linalg import aligned
 
 MAX_LEVELS = 32  # largest number of levels for which opinion sampling builds a table
@@ -259,8 +260,8 @@ KIND = Kind(
     float_dtype=lambda problem: jnp.result_type(problem.sizes),
     check=_check,
     best_levels=_best_levels,
-    open_arms=open_arms_by(_exceeds),
-    lasting_arms=lasting_arms_by(_exceeds),
+    open_arms=partial(open_by_level, _exceeds),
+    lasting_arms=partial(lasting_by_level, _exceeds),
     reward=_reward,
     decision=lambda problem, levels: 1 + levels.astype(jnp.result_type(problem.sizes)),
     check_estimator=_check_estimator,

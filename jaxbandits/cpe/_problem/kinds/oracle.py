@@ -1,6 +1,7 @@
 """Problems of the user's own, known by a maximiser, and the search for a proof that it is not bi-monotone."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import NamedTuple
 
 import jax
@@ -10,6 +11,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
+from jaxbandits.cpe._problem.kinds.corners import lasting_by_range, open_by_range
 from jaxbandits.cpe._problem.kinds.kind import Kind
 
 PAIRS_AT_ONCE = 1000  # pairs per batch in the search for a violation
@@ -64,16 +66,8 @@ def _check_candidates(problem: Oracle) -> None:
 # The two-call test
 
 
-def _open_arms(problem: Oracle, lo: Array, hi: Array, levels: Array) -> Array:
-    del levels
-    lowest, highest = called_at_corners(problem.solve, lo, hi)
-    return highest != lowest
-
-
-def _lasting_arms(problem: Oracle, lo: Array, hi: Array, levels: Array) -> Array:
-    del levels
-    lowest, highest = called_at_corners(problem.solve, lo, hi)
-    return highest > lowest
+def _level_range(problem: Oracle, lo: Array, hi: Array) -> tuple[Array, Array]:
+    return called_at_corners(problem.solve, lo, hi)
 
 
 def called_at_corners(solve: Callable[[Array], Array], lo: Array, hi: Array) -> tuple[Array, Array]:
@@ -144,7 +138,7 @@ KIND = Kind(
     float_dtype=lambda problem: jnp.result_type(float),
     check=_check,
     best_levels=lambda problem, theta: problem.solve(theta).astype(jnp.int32),
-    open_arms=_open_arms,
-    lasting_arms=_lasting_arms,
+    open_arms=partial(open_by_range, _level_range),
+    lasting_arms=partial(lasting_by_range, _level_range),
     check_candidates=_check_candidates,
 )

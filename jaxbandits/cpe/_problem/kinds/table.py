@@ -17,8 +17,8 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import constant, is_concrete, known, require
 from jaxbandits.cpe._problem.floats import floats, rounding
-from jaxbandits.cpe._problem.kinds.entries import lasting_arms_by, open_arms_by, share_out
-from jaxbandits.cpe._problem.kinds.kind import Actions, Kind, Linear
+from jaxbandits.cpe._problem.kinds.corners import lasting_by_level, open_by_level
+from jaxbandits.cpe._problem.kinds.kind import Actions, Kind
 from jaxbandits.cpe._problem.kinds.matroids import (
     Swaps,
     closest_swap,
@@ -227,6 +227,12 @@ def _best_by_bisection(table: Table, worths: Worth) -> Array:
     return jnp.maximum(jnp.minimum(levels, allowed), forced)
 
 
+def share_out(demand: Array, places: Array) -> Array:
+    """Gives places to the arms up to their demand, the largest index first."""
+    behind = jnp.cumsum(demand[::-1], dtype=demand.dtype)[::-1] - demand
+    return jnp.clip(places - behind, 0, demand)
+
+
 def _ordered(values: Array) -> Array:
     """Returns integers in the order of the floats."""
     kind = jnp.int32 if values.dtype == jnp.float32 else jnp.int64
@@ -331,7 +337,7 @@ def _lead(problem: Table, theta: Array, *, one: Array, other: Array) -> Array:
     return dot(values, (one - other).astype(theta.dtype))
 
 
-def _gaps(problem: Table, theta: Array) -> Array:
+def _reward_gaps(problem: Table, theta: Array) -> Array:
     entries = problem.coef.shape[1]
     require(entries == 1, "problem", "have 0/1 decisions, a table with rows of one entry", entries)
     is_known = is_concrete(problem.quota, problem.floor, problem.ceiling)
@@ -388,12 +394,14 @@ KIND = Kind(
     float_dtype=lambda problem: jnp.result_type(problem.coef),
     check=_check,
     best_levels=_best_levels,
-    open_arms=open_arms_by(_exceeds),
-    lasting_arms=lasting_arms_by(_exceeds),
+    open_arms=partial(open_by_level, _exceeds),
+    lasting_arms=partial(lasting_by_level, _exceeds),
     is_decided=_is_decided,
     reward=_reward,
     decision=_decision,
-    linear=Linear(_lead, misfit=_misfit, gaps=_gaps),
+    lead=_lead,
+    misfit=_misfit,
+    reward_gaps=_reward_gaps,
     actions=Actions(
         check=_check_playable,
         maximum=_maximum,
@@ -406,5 +414,5 @@ KIND = Kind(
         contains=lambda problem, rows: rows.sum(axis=1) == _rank(problem),
         rivals=lambda problem, action: swaps_on_host(action, lambda out: True),
     ),
-    is_open_ended=True,
+    is_unbounded=True,
 )
