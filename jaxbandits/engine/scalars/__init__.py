@@ -18,7 +18,7 @@ Sums may round differently from sums over arrays; everything else is the same co
 `rules` has the rules of single operations, `rows` the rows of large arrays, `interpreter` a round, `pieces` the
 division into kernels.
 
-The door is this module: `rounds_of`, `qualifies`, `unrolled` and `replace_scalars`. Nothing else of the library knows
+The door is this module: `rounds_of`, `qualifies` and `replace_scalars`. Nothing else of the library knows
 scalars. What other modules do for the sake of a device is listed here with its gain: on a CPU, measured on two cores in
 float64, and on an H200, predicted by `python -m experiments bench gpu` with and without the device's form.
 
