@@ -1,17 +1,19 @@
 """LinGapE: fully adaptive best-arm identification in linear bandits (Xu, Honda, Sugiyama, 2018)."""
 
+from functools import partial
+
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.linear._problem.arms import check_ridge, checked_arms
 from jaxbandits.linear._problem.environment import Pull, made_for
+from jaxbandits.linear._shared import ridge as ridge_regression
 from jaxbandits.linear._shared.lingape_leap import Leap, checked_leap, longest_leap
-from jaxbandits.linear._shared.lingape_pair import LinGapESettings, State, find_pair, pick
+from jaxbandits.linear._shared.lingape_pair import LinGapESettings, find_pair, pick
 from jaxbandits.linear._shared.radius import radius_at
 from jaxbandits.linear._shared.ratios import checked_shares
-from jaxbandits.numerics.compensated import add_at, no_loss
-from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
+from jaxbandits.linear._shared.ridge import State
 
 
 def lingape(
@@ -104,16 +106,7 @@ def lingape(
 
     def init(key: Key) -> State:
         del key
-        return State(
-            pulls=jnp.zeros((), int),
-            counts=jnp.zeros(K, int),
-            sums=jnp.zeros(K, dtype),
-            images=arms / ridge,
-            leverage=dot(arms, arms) / ridge,
-            theta=jnp.zeros_like(arms[0]),
-            logdet=jnp.zeros((), dtype),
-            lost=no_loss((K,), dtype),
-        )
+        return ridge_regression.start(arms, ridge)
 
     def decide(key: Key, state: State) -> Decision:
         del key
@@ -125,37 +118,13 @@ def lingape(
             times = jnp.where(initial, times, longest_leap(settings, state, pair, arm, leap.most))
         return Decision(Pull(arm, times), (pair.bound <= epsilon) & ~initial, pair.leader)
 
-    def observe(state: State, action: Pull, observation: Array) -> State:
-        arm, m = action.arm, action.times.astype(dtype)
-        image = state.images[arm]
-        gain = m / (1 + m * state.leverage[arm])
-        g = dot(arms, image)
-        surprise = (observation - m * dot(arms[arm], state.theta)) / (1 + m * state.leverage[arm])
-        pulled = jnp.arange(K) == arm
-        sums, lost = add_at(state.sums, state.lost, arm, observation)
-        return State(
-            pulls=state.pulls + action.times,
-            counts=state.counts + jnp.where(pulled, action.times, 0),
-            sums=sums,
-            images=state.images - (gain * g)[:, None] * image[None],
-            leverage=state.leverage - gain * g**2,
-            theta=state.theta + surprise * image,
-            lost=lost,
-            logdet=state.logdet + jnp.log1p(m * state.leverage[arm]),
-        )
-
-    def refresh(state: State) -> State:
-        A = ridge * jnp.eye(arms.shape[1], dtype=dtype) + gram(arms, state.counts.astype(dtype))
-        inverse, logdet = spd_inverse_logdet(A / ridge)
-        images = jnp.matmul(arms, inverse, precision="highest") / ridge
-        return state._replace(
-            images=images,
-            leverage=dot(images, arms),
-            theta=jnp.matmul(state.sums, images, precision="highest"),
-            logdet=logdet,
-        )
-
     idle = Pull(jnp.zeros((), int), jnp.zeros((), int))
     return Algorithm(
-        init, decide, observe, idle, refresh, before=lambda state, pull: state.counts[pull.arm], **made_for(arms)
+        init,
+        decide,
+        partial(ridge_regression.observe, arms),
+        idle,
+        partial(ridge_regression.refresh, arms, ridge),
+        before=lambda state, pull: state.counts[pull.arm],
+        **made_for(arms),
     )

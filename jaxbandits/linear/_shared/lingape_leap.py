@@ -7,7 +7,8 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.linear._shared.lingape_pair import LinGapEPair, LinGapESettings, State, pulls_per_share
+from jaxbandits.linear._shared.lingape_pair import LinGapEPair, LinGapESettings, pulls_per_share
+from jaxbandits.linear._shared.ridge import State
 from jaxbandits.numerics.linalg import dot
 
 

@@ -10,6 +10,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._problem.environment import Allocation, made_for
+from jaxbandits.linear._shared.least_squares import estimate_of
 from jaxbandits.numerics.indexing import select
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 from jaxbandits.numerics.tracking import round_allocation
@@ -169,7 +170,7 @@ def algorithm_from_contest(settings: RageSettings, contest: Contest) -> Algorith
         else:
             inverse = spd_inverse(gram(arms, jnp.maximum(action.counts, least).astype(dtype)))
         rewards = sums if settings.reuse else observation
-        theta = jnp.matmul(inverse, jnp.matmul(rewards, arms, precision="highest"), precision="highest")
+        theta = estimate_of(inverse, arms, rewards)
         leader = _first_of(settings, state.items_left, theta)
         winners = contest.winners(leader)
         images = jnp.matmul(items, inverse, precision="highest")
