@@ -51,7 +51,7 @@ from them; `lingape_radius` and `confidence_radius` bound its error. A cache is 
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `g_bai` | `counts` (K,) | `sums` (K,) | |
 | `od_linbai`, `peace`, `p1_rage` | `counts` (K,) | none | the current phase |
-| `xy_adaptive` | `pulled` (K,) | none | `theta`: the last phase's estimate; `members`: the remaining arms |
+| `xy_adaptive` | `counts` (K,) | none | `theta`: the last phase's estimate; `members`: the remaining arms |
 | `rage`, `rage_leader` | `counts` (K,) | `sums` (K,) | `theta`: the last phase's estimate; `items_left`, `phase` |
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;

@@ -6,12 +6,11 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._problem.arms import checked_arms
-from jaxbandits.linear._problem.environment import Allocation, made_for
 from jaxbandits.linear._shared.least_squares import estimate_of
-from jaxbandits.numerics.indexing import select
+from jaxbandits.linear._shared.phases import Phases, algorithm_from_phases, lasting
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
 from jaxbandits.numerics.tracking import round_allocation
 
@@ -135,12 +134,9 @@ def algorithm_from_contest(settings: RageSettings, contest: Contest) -> Algorith
             due=jnp.zeros(K, int),
         )
 
-    def stops(state: State) -> Array:
+    def is_over(state: State) -> Array:
         precision = jnp.exp2(contest.first_gap - state.phase.astype(dtype))
         return (jnp.sum(state.items_left) <= 1) | ((state.phase > 0) & (precision <= settings.epsilon))
-
-    def stale(state: State) -> Array:
-        return ~state.planned & ~stops(state)
 
     def plan(key: Key, state: State) -> State:
         del key
@@ -156,21 +152,15 @@ def algorithm_from_contest(settings: RageSettings, contest: Contest) -> Algorith
         # DEVIATION: a phase that stands alone also pulls arms that span R^d once, so that its A is regular.
         due = jnp.where(state.phase == 0, due + least, due) if settings.reuse else jnp.maximum(due, least)
         fits = (n <= room.astype(dtype)) & (jnp.sum(due) <= room)
-        return state._replace(planned=jnp.ones((), bool), due=jnp.where(fits, due, 0))
+        return state._replace(due=jnp.where(fits, due, 0))
 
-    def decide(key: Key, state: State) -> Decision:
-        del key
-        action = Allocation(jnp.where(state.planned, state.due, 0))
-        return Decision(action, stops(state), leader_of(settings, state))
-
-    def observe(state: State, action: Allocation, observation: Array) -> State:
-        counts, sums, phase = state.counts + action.counts, state.sums + observation, state.phase + 1
+    def learn(state: State, counts: Array, sums: Array) -> State:
+        phase, all_counts, all_sums = state.phase + 1, state.counts + counts, state.sums + sums
         if settings.reuse:
-            inverse = spd_inverse(gram(arms, counts.astype(dtype)) + jnp.eye(d, dtype=dtype))
+            inverse = spd_inverse(gram(arms, all_counts.astype(dtype)) + jnp.eye(d, dtype=dtype))
         else:
-            inverse = spd_inverse(gram(arms, jnp.maximum(action.counts, least).astype(dtype)))
-        rewards = sums if settings.reuse else observation
-        theta = estimate_of(inverse, arms, rewards)
+            inverse = spd_inverse(gram(arms, jnp.maximum(counts, least).astype(dtype)))
+        theta = estimate_of(inverse, arms, all_sums if settings.reuse else sums)
         leader = _first_of(settings, state.items_left, theta)
         winners = contest.winners(leader)
         images = jnp.matmul(items, inverse, precision="highest")
@@ -180,31 +170,19 @@ def algorithm_from_contest(settings: RageSettings, contest: Contest) -> Algorith
         beats &= state.items_left[winners][:, None]
         items_left = state.items_left & ~jnp.any(beats, axis=0)
         items_left = jnp.where(jnp.any(items_left), items_left, jnp.arange(M) == leader)
-        after = State(
-            pulls=state.pulls + jnp.sum(action.counts),
-            counts=counts,
-            sums=sums,
-            phase=phase,
-            items_left=items_left,
-            # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
-            theta=theta + 0 * state.theta,
-            planned=jnp.zeros((), bool),
-            due=jnp.zeros(K, int),
+        return state._replace(
+            sums=all_sums, phase=phase, items_left=items_left, theta=lasting(theta, state.theta), due=jnp.zeros(K, int)
         )
-        moves = jnp.any(action.counts > 0)
-        return select(moves, after, state)
 
-    idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(
+    phases = Phases(
         init,
-        decide,
-        observe,
-        idle,
+        due=lambda key, state: state.due,
+        is_over=is_over,
+        answer=lambda state: leader_of(settings, state),
+        learn=learn,
         plan=plan,
-        stale=stale,
-        before=lambda state, _: state.counts,
-        **made_for(arms, items),
     )
+    return algorithm_from_phases(arms, phases, items=items)
 
 
 def _first_of(settings: RageSettings, items_left: Array, theta: Array) -> Array:
