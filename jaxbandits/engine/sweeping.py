@@ -107,12 +107,14 @@ def sweep(
             value is used.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
-            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Workers that
-            cannot reach it, or have no store, run in slices of half a minute. After each they send the finished runs to
-            the caller. If a worker fails, only the runs that it had not written or sent are lost.
+            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. A worker
+            that cannot reach it, or has no store, runs its shard in memory and returns the runs, which the caller
+            writes. If a worker fails, the runs that it had not written or returned are lost: in memory, its shard.
         shards: number of calls that an executor's sweep is cut into, at least the number of workers. The default is 8.
-            Each compiles the program again (seconds), unless JAX keeps compiled programs
-            (`jax_compilation_cache_dir`).
+            Each traces the program, and compiles it unless its process has compiled it before or JAX keeps compiled
+            programs (`jax_compilation_cache_dir`): that takes seconds. Where workers return their runs, a shard is what
+            a lost worker loses, and what Ctrl-C waits for in a pool of processes. Then choose 4 to 10 shards per
+            worker, and enough that each takes minutes rather than hours.
         mesh: devices of this process over which every batch is spread. The default is all of them. They do not
             communicate.
         progress: True for a bar with finished runs, pulls per second, occupancy of the lanes, censored runs and the
@@ -208,9 +210,16 @@ def sweep(
         return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
     if store is None:
         preflight(job)
-        return run_in_memory(
-            job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress, scalars=scalars
+        columns, stats, _ = run_in_memory(
+            job,
+            np.arange(job.total),
+            lanes=lanes,
+            chunk=chunk,
+            mesh=mesh or local_mesh(),
+            progress=progress,
+            scalars=scalars,
         )
+        return results_of(job, columns, stats)
 
     folder = checks.path("store", store).absolute()
     with contextlib.ExitStack() as stack:

@@ -14,9 +14,6 @@ The life of a lane, from one visit of the host to the next:
     running   status RUNNING: the device keeps the lane's state, the host its counts
       | the call returns another status
     done      the host fetches answer and metrics, adds the run to the queue, and frees the lane
-
-A slice whose time is up (`slices`) saves the states of its running lanes by `queue.keep`. The next slice resumes them
-by `queue.resume`; such a lane is running from the start.
 """
 
 import functools
@@ -40,7 +37,7 @@ from jaxbandits.engine.store import Writer, agree, check_call, finished, load, r
 from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.program import Lane, Limits, Program, choose_scalars, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import progress_bar
-from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns, select_runs
+from jaxbandits.engine.sweep.queue import Queue
 from jaxbandits.engine.sweep.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
 from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
 
@@ -63,20 +60,31 @@ class Shard(NamedTuple):
 
 
 def run_in_memory(
-    job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool, scalars: bool | None = None
-) -> Results:
-    """Runs all tasks in memory; an interrupted sweep loses its results."""
+    job: Job,
+    todo: np.ndarray,
+    *,
+    lanes: int | None,
+    chunk: int | None,
+    mesh: Mesh,
+    progress: bool,
+    shard: Shard = Shard(0, 1),  # noqa: B008
+    scalars: bool | None = None,
+) -> tuple[dict[str, np.ndarray], Stats, tuple[Lane, int]]:
+    """Runs the tasks `todo` of a shard, at least one, in memory; if interrupted, it loses their runs.
+
+    Returns:
+        The columns of the runs, in the order of their ends; the stats; the traced lane, and the lanes per device.
+    """
     shapes = shapes_of(job)
-    lanes = lanes or default_lanes(shapes, mesh, job.total)
-    chunk = chunk or default_chunk(shapes, lanes)
-    with progress_bar(job.total, show=progress) as report:
-        program = compile_lanes(
-            choose_scalars(trace(job, shapes, chunk), mesh, scalars), mesh, tasks=job.total, lanes=lanes
-        )
-        queue = Queue(np.arange(job.total), job.rows)
+    lanes = lanes or default_lanes(shapes, mesh, -(-job.total // shard.of))
+    lane = choose_scalars(trace(job, shapes, chunk or default_chunk(shapes, lanes)), mesh, scalars)
+    with progress_bar(len(todo), show=progress) as report:
+        program = compile_lanes(lane, mesh, tasks=len(todo), lanes=lanes)
+        queue = Queue(todo, job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
-    _log_advice(queue.stats(program))
-    return results_of(job, queue.collect() or {}, queue.stats(program))
+    stats = queue.stats(program)
+    _log_advice(stats)
+    return queue.collect() or {}, stats, (lane, lanes)
 
 
 def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Results:
@@ -230,7 +238,8 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     budget = np.full(program.all_lanes, -1, np.int32)  # a lane without a task idles
     horizon = None if job.horizon is None else np.repeat(job.horizon[:1], program.all_lanes)
     fresh = np.zeros(program.all_lanes, bool)
-    report = {name: np.zeros(program.all_lanes, np.int64) for name in ("pulls", "rounds")}
+    free = np.arange(program.all_lanes)
+    counted = {"pulls": 0, "rounds": 0}  # counts of the unfinished runs
 
     def give(lanes: np.ndarray, ids: np.ndarray) -> None:
         """Gives lanes new tasks. Ids run seed by seed: this mixes rows of different cost, also in a sweep cut short."""
@@ -243,15 +252,7 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     def total(counts: np.ndarray) -> int:
         return int(counts.sum(dtype=np.int64))
 
-    resumed = queue.resume(program.all_lanes)
-    if resumed is not None:
-        held = np.arange(len(resumed.tasks))
-        give(held, resumed.tasks)
-        for name, before in zip(report, (resumed.pulls, resumed.rounds), strict=True):
-            report[name][held] = before
-    batch = program.fill(resumed.leaves if resumed is not None else ())
-    counted = {name: total(values) for name, values in report.items()}  # pulls and rounds of the unfinished runs
-    free = np.flatnonzero(tasks < 0)
+    batch = program.fill()
     chunks, visited = 1, time.perf_counter()  # visited: time at which the last `visit` returned
     while not queue.closed:
         new = queue.take(len(free))
@@ -291,10 +292,6 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         chunks = _chunks_until_visit(queue, program, (ended - started) / (chunks * program.chunk))
         visit(len(done))
         visited = time.perf_counter()
-    if queue.keeps and (tasks >= 0).any():
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.device_get(batch))]
-        pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
-        queue.keep(select_runs(UnfinishedRuns(tasks, pulls, rounds, leaves), np.flatnonzero(tasks >= 0)))
 
 
 def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) -> int:

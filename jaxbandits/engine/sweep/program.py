@@ -6,7 +6,7 @@ A batch is spread over the devices of a mesh, which do not communicate.
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -77,7 +77,7 @@ class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
 
     call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, limits, chunks, batch) -> (batch, report)
-    fill: Callable[[Sequence[np.ndarray]], Batch]  # (leaves of the first lanes) -> batch; the other lanes have no task
+    fill: Callable[[], Batch]  # () -> batch of lanes without a task
     lanes: int  # number of lanes per device
     devices: int
     batches: int  # number of batches that advance side by side
@@ -332,19 +332,17 @@ def lower(lane: Lane, mesh: Mesh, lanes: int) -> Lowered:
     return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
 
 
-def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[Sequence[np.ndarray]], Batch]]:
+def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[], Batch]]:
     program = compiled(lower(lane, mesh, lanes), mesh.devices.ravel().tolist())
     mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     inputs = _of_lanes(lane.inputs, lanes * mesh.size)
     shared = jax.device_put((_lifted(lane)[1], lane.job.tasks, lane.job.key), everywhere)
 
-    def fill(leaves: Sequence[np.ndarray]) -> Batch:
+    def fill() -> Batch:
         # Copied, because the call writes into it; a program that makes zeros would have to be compiled.
-        lanes = [np.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(inputs[-1])]
-        for all_lanes, first in zip(lanes, leaves, strict=False):
-            all_lanes[: len(first)] = first
-        return jax.device_put(jax.tree.unflatten(jax.tree.structure(inputs[-1]), lanes), over_lanes, may_alias=False)
+        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
+        return jax.device_put(zeros, over_lanes, may_alias=False)
 
     def call(
         row: np.ndarray, seed: np.ndarray, fresh: np.ndarray, *, limits: Limits, chunks: np.int32, batch: Batch
