@@ -25,7 +25,7 @@ from experiments.report import Report
 from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
 from jaxbandits.engine.run.loop import advance, streams
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 
 KEY = jax.random.key(0)
 CHUNK = 256

@@ -39,13 +39,15 @@ def far():
             if shard.number in executor.failing:
                 future.set_exception(RuntimeError("the node is gone"))
             elif shard.number not in executor.endless:
-                lanes = executor.lanes[shard.number % len(executor.lanes)] or call.lanes
-                call = call._replace(folder=call.folder and "/nowhere", lanes=lanes)
+                call = call._replace(folder=call.folder and "/nowhere")
+                if executor.lanes:
+                    layout = call.layout._replace(lanes=executor.lanes[shard.number])
+                    call = call._replace(layout=layout)
                 future = threads.submit(function, call, shard, missing)
                 executor.running.append(future)
             return future
 
-        executor = SimpleNamespace(submit=submit, failing=(), endless=(), lanes=[None], missing=[], running=[])
+        executor = SimpleNamespace(submit=submit, failing=(), endless=(), lanes=(), missing=[], running=[])
         yield executor
 
 

@@ -15,9 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-from jax.sharding import Mesh
 
 from jaxbandits.engine.cluster.workers import start_error
 from jaxbandits.engine.logs import say
@@ -38,6 +36,7 @@ from jaxbandits.engine.store import (
 )
 from jaxbandits.engine.sweep.description import describe_sweep
 from jaxbandits.engine.sweep.driving import Shard, run_in_memory, run_into_store, tasks_of
+from jaxbandits.engine.sweep.layout import OpenLayout, completed
 from jaxbandits.engine.sweep.progress import progress_bar
 from jaxbandits.engine.sweep.tasks import JaxSettings, Job, current_settings, use_settings
 
@@ -56,9 +55,7 @@ class Call(NamedTuple):
     settings: JaxSettings
     folder: str | None  # path of the store
     name: str  # name of this call of `sweep`
-    lanes: int | None
-    chunk: int | None
-    scalars: bool | None
+    layout: OpenLayout  # without a mesh, since each worker uses all devices of its process
 
 
 class Returned(NamedTuple):
@@ -72,30 +69,24 @@ class Returned(NamedTuple):
 def spread(
     job: Job,
     folder: Path | None,
+    layout: OpenLayout,
     *,
     call: str,
     executor: Executor,
     shards: int,
-    lanes: int | None,
-    chunk: int | None,
     progress: bool,
-    scalars: bool | None = None,
 ) -> tuple[list[dict[str, np.ndarray]], Stats]:
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock.
 
     Returns:
         The finished runs that are not in a store, and the `Stats` of the workers that returned runs.
     """
-    held = read_manifest(folder) if folder is not None else None
-    settled = held["arguments"] if held is not None else {}
     common = Call(
         payload=_packed(job),
         settings=current_settings(),
         folder=None if folder is None else str(folder),
         name=call,
-        lanes=lanes or settled.get("lanes"),
-        chunk=chunk or settled.get("chunk"),
-        scalars=settled.get("scalars", False) if scalars is None and held is not None else scalars,
+        layout=layout if folder is None else completed(layout, read_manifest(folder)),
     )
     known: set[str] = set()
     done = np.zeros(job.total, bool)
@@ -117,7 +108,7 @@ def spread(
             collected.append(runs.columns)
             returned.append(runs.stats)
             return [part_metadata(runs.columns, metadata)]
-        manifest = _reconciled(folder, job, runs.manifest, lanes)
+        manifest = _reconciled(folder, job, layout, runs.manifest)
         write_part(folder, runs.columns, metadata, manifest.get("identity"))
         returned.append(runs.stats)
         return []
@@ -200,7 +191,7 @@ def spread(
     return collected, added(returned)
 
 
-def _reconciled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | None) -> dict[str, Any]:
+def _reconciled(folder: Path, job: Job, layout: OpenLayout, manifest: dict[str, Any]) -> dict[str, Any]:
     """Requires a worker's manifest to agree with the store's, except for lanes that the caller leaves open.
 
     Returns:
@@ -208,7 +199,7 @@ def _reconciled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | N
     """
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
-        if held is None or lanes is not None:
+        if held is None or layout.lanes is not None:
             return manifest
         return manifest | {"arguments": manifest["arguments"] | {"lanes": held["arguments"]["lanes"]}}
 
@@ -246,16 +237,13 @@ def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(use_settings(call.settings))
-        mesh = local_mesh()
-        arguments: dict[str, Any] = {"lanes": call.lanes, "chunk": call.chunk, "scalars": call.scalars}
-        arguments |= {"mesh": mesh, "progress": False, "shard": shard}
         if call.folder is None or not is_reached(Path(call.folder)):
             job = _unpacked(call.payload)
             todo = tasks_of(shard, job.total)[missing]
             if not len(todo):
                 return None
-            columns, stats, (lane, lanes) = run_in_memory(job, todo, **arguments)
-            return Returned(columns, stats, None if call.folder is None else describe_sweep(lane, mesh, lanes=lanes))
+            columns, stats, lane = run_in_memory(job, todo, call.layout, progress=False, shard=shard)
+            return Returned(columns, stats, None if call.folder is None else describe_sweep(lane))
         store = Path(call.folder)
         called_off = partial(is_called_off, store, call.name)
         stack.enter_context(locked(store, "store", shared=True))
@@ -268,13 +256,9 @@ def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
                 time.sleep(POLL_SECONDS)
         else:
             return None
-        run_into_store(_unpacked(call.payload), store, called_off=called_off, **arguments)
+        job = _unpacked(call.payload)
+        run_into_store(job, store, call.layout, progress=False, shard=shard, called_off=called_off)
     return None
-
-
-def local_mesh() -> Mesh:
-    """Returns a mesh of all devices of this process."""
-    return Mesh(np.array(jax.local_devices()), ("devices",))
 
 
 def _packed(job: Job) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxbandits import checks
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 
 MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
 
