@@ -100,8 +100,9 @@ from jaxbandits.engine.results.comparison import compare
 from jaxbandits.engine.results.concatenation import concatenate
 from jaxbandits.engine.results.runs import Results, Stats
 from jaxbandits.engine.results.tables import grid, rows
-from jaxbandits.engine.run.loop import Streams, ask, plan_if_due, streams, tell
+from jaxbandits.engine.run.loop import ask, plan_if_due, tell
 from jaxbandits.engine.run.recording import Record, record
+from jaxbandits.engine.run.round import Streams, streams
 from jaxbandits.engine.run.tapes import Tape, trace
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweep.tasks import task_key

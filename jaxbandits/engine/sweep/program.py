@@ -23,8 +23,9 @@ from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.gradients import refuse_traced
-from jaxbandits.engine.run.loop import advance, streams
+from jaxbandits.engine.run.loop import advance, outcome_of
 from jaxbandits.engine.run.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
+from jaxbandits.engine.run.round import streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
 from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.layout import (
@@ -238,15 +239,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
         start = jnp.int32(Status.RUNNING), rounds, state, curves
         status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
-        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-        outcome = Outcome(
-            status=status,
-            pulls=state.pulls,
-            rounds=rounds,
-            answer=answer,
-            state=state,
-            curves=curves_of(record, curves),
-        )
+        outcome = outcome_of(algorithm, keys, status, rounds, state, curves=curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         if environment.stream is not None:  # read by `compare(.., paired=True)`
