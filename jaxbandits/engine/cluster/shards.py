@@ -138,8 +138,8 @@ def spread(
         for n in range(shards):
             shard = Shard(n, shards)
             missing = ~done[tasks_of(shard, job.total)]
-            futures.append((executor.submit(run_shard, common, shard, missing), shard))
-        pending += futures
+            pending.append((executor.submit(run_shard, common, shard, missing), shard))
+            futures.append(pending[-1])
         with progress_bar(job.total, done=int(done.sum()), show=progress) as report:
             has_begun = False
             while pending:
@@ -150,7 +150,7 @@ def spread(
                 if failures and (isinstance(failures[0], ValueError) or not others_hold_runs()):
                     raise failures[0]
                 for failure in failures[failed_before:]:
-                    text = "a shard failed (%r); the others go on, because their workers hold their runs in memory"
+                    text = "a shard failed (%r); the others go on, since their workers may hold finished runs in memory"
                     say(log, logging.WARNING, text, failure)
                 new += new_parts(folder, known) if folder is not None else []
                 all_metadata += new

@@ -16,6 +16,7 @@ The life of a lane, from one visit of the host to the next:
     done      the host fetches answer and metrics, adds the run to the queue, and frees the lane
 """
 
+import functools
 import logging
 import math
 import time
@@ -159,7 +160,13 @@ def tasks_of(shard: Shard, total: int) -> np.ndarray:
     """Returns the tasks of a shard, seed by seed: the same in every process."""
     if shard.of == 1:
         return np.arange(total)
-    return np.sort(np.random.default_rng(0).permutation(total)[shard.number :: shard.of])
+    return np.sort(_permutation(total)[shard.number :: shard.of])
+
+
+# Ten million tasks take half a second, and a caller needs the tasks of every shard.
+@functools.lru_cache(maxsize=1)
+def _permutation(total: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(total)
 
 
 def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
