@@ -38,7 +38,7 @@ def test_the_published_radius_by_hand():
         return sum(np.sqrt(2 * np.log(80 * n**3) / T) / 2 for T in (n - n // 2, n // 2)) <= 1
 
     expected = next(n for n in range(2, 1000) if leads(n))
-    state, _, _ = follow(cpe.clucb(cpe.best_arm(2), delta=0.1, radius="chen"), [1.0, 0.0])
+    state, _, _ = follow(cpe.clucb(cpe.best_arm(2), delta=0.1, radius=cpe.Chen()), [1.0, 0.0])
     assert state.pulls == expected
 
 
@@ -46,8 +46,8 @@ def test_the_published_radius_by_hand():
     ("problem", "changes", "message"),
     [
         (cpe.best_arm(3), {"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
-        (cpe.best_arm(3), {"radius": "chern"}, "radius must be one of 'coci', 'chen', got 'chern'"),
-        (cpe.best_arm(3), {"radius": "chen", "noise_scale": 0.0}, "noise_scale must be positive, got 0.0"),
+        (cpe.best_arm(3), {"radius": "chen"}, "radius must be of type Coci or Chen, got 'chen'"),
+        (cpe.best_arm(3), {"radius": cpe.Chen(0.0)}, "radius.noise_scale must be positive, got 0.0"),
         (cpe.best_arm(3), {"observations": "all"}, "observations must be one of .*, got 'all'"),
         (cpe.water3().problem, {}, "problem must be Enumerated, .*, got 'rows of 4 entries'"),
         (

@@ -83,7 +83,6 @@ def build(rule, x):
         ridge=x.ridge,
         noise_scale=x.noise_scale,
         norm_bound=x.norm_bound,
-        rule="ratio" if rule == "ratio" else "greedy",
         ratios=x.ratios if rule == "ratio" else None,
         leap=65536 if rule == "leap" else 1,
     )
