@@ -163,7 +163,7 @@ def tasks_of(shard: Shard, total: int) -> np.ndarray:
     return np.sort(_permutation(total)[shard.number :: shard.of])
 
 
-# Ten million tasks take half a second, and a caller needs the tasks of every shard.
+# A caller needs the tasks of every shard, and ten million take seconds to permute.
 @functools.lru_cache(maxsize=1)
 def _permutation(total: int) -> np.ndarray:
     return np.random.default_rng(0).permutation(total)
