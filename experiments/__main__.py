@@ -21,7 +21,7 @@ from experiments.files import atomically, save
 from experiments.report import record, table
 from experiments.settings import Settings, add_common, settings_of, stamp
 from jaxbandits import __version__, process_pool
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 
 
 def listing() -> str:

@@ -51,7 +51,7 @@ def numbered(algorithm: Algorithm) -> Algorithm:
         >>> ratios = {"greedy": None, "ratio": linear.ratio_tables(instance.arms).p}
         >>> def sweep_of(rule):
         ...     def build(task, key):
-        ...         algorithm = linear.lingape(instance.arms, delta=0.1, rule=rule, ratios=ratios[rule])
+        ...         algorithm = linear.lingape(instance.arms, delta=0.1, ratios=ratios[rule])
         ...         return jaxbandits.numbered(algorithm), linear.environment(instance, stream=key)
         ...     return jaxbandits.sweep(build, seeds=40, key=jax.random.key(0), max_rounds=10**4, progress=False)
         >>> difference = jaxbandits.compare(sweep_of("greedy"), sweep_of("ratio"), paired=True)

@@ -20,7 +20,8 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.engine.run.compatibility import require_fit, require_pair, same_bits
-from jaxbandits.engine.run.loop import run, streams
+from jaxbandits.engine.run.loop import run
+from jaxbandits.engine.run.round import decision_of, noise_of, planned, play, streams
 from jaxbandits.engine.run.tapes import Difference, Tape, first_difference, replay, round_keys
 from jaxbandits.numerics.indexing import select
 
@@ -169,20 +170,19 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         state, violations, shown = carry
         broken_now: dict[str, Array] = {"started": _leaves(lambda x, _: ~_is_finite(x), state, state) & (r == 0)}
         if algorithm.plan is not None and algorithm.stale is not None:
-            plan, stale = algorithm.plan, algorithm.stale
-            due = stale(state)
-            broken_now["stop_unplanned"] = due & algorithm.decide(jax.random.fold_in(keys.decide, r), state).stop
-            planned = lax.cond(due, lambda s: plan(jax.random.fold_in(keys.plan, r), s), lambda s: s, state)
-            broken_now["planned_pulls"] = planned.pulls != state.pulls
-            broken_now["planned"] = _spoilt(planned, state)
-            state = planned
+            stale, key = algorithm.stale, jax.random.fold_in(keys.plan, r)
+            due, before = stale(state), state
+            broken_now["stop_unplanned"] = due & decision_of(algorithm, keys, r, state).stop
+            state = planned(algorithm, key, state)
+            broken_now["planned_pulls"] = state.pulls != before.pulls
+            broken_now["planned"] = _spoilt(state, before)
             broken_now["stale_again"] = due & stale(state)
             if algorithm.masked_plan:
-                again = plan(jax.random.fold_in(keys.plan, r), state)
+                again = algorithm.plan(key, state)
                 broken_now["unmasked"] = ~stale(state) & _leaves(lambda x, y: ~same_bits(x, y), again, state)
-        of_round = jax.random.fold_in(keys.decide, r)
-        decision = algorithm.decide(of_round, state)
-        broken_now["stop_by_key"] = algorithm.decide(jax.random.fold_in(of_round, 1), state).stop != decision.stop
+        decision = decision_of(algorithm, keys, r, state)
+        other_key = jax.random.fold_in(jax.random.fold_in(keys.decide, r), 1)
+        broken_now["stop_by_key"] = algorithm.decide(other_key, state).stop != decision.stop
         if environment.accepts is not None:
             broken_now["action"] = ~decision.stop & ~environment.accepts(decision.action)
         broken_now["answer"] = ~_all_finite(decision.answer)
@@ -192,14 +192,13 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
             renewed = algorithm.refresh(state)
             broken_now["renewed"] = _spoilt(renewed, state)
             broken_now["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), renewed, state)
-        noise = environment.noise(jax.random.fold_in(keys.noise, r))
+        noise = noise_of(environment, keys, r)
         still = algorithm.observe(state, algorithm.idle, environment.respond(algorithm.idle, noise))
         broken_now["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
 
-        action = jax.tree.map(lambda a, idle: jnp.where(decision.stop, idle, a), decision.action, algorithm.idle)
-        observation = environment.respond(action, noise)
-        broken_now["response"] = ~_all_finite(observation)
-        after = algorithm.observe(state, action, observation)
+        played = play(algorithm, state, decision, lambda action: environment.respond(action, noise))
+        after = played.state
+        broken_now["response"] = ~_all_finite(played.observation)
         broken_now["observed"] = _spoilt(after, state)
         broken_now["pulls_fell"] = after.pulls < state.pulls
         rounds_now = {name: jnp.where(is_broken, r, NEVER) for name, is_broken in broken_now.items()}

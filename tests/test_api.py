@@ -42,7 +42,7 @@ def test_all_lists_importable_names_once():
 
 
 def test_no_module_is_hidden_by_a_function_of_its_own_name():
-    """`jaxbandits.engine.sweep.sizing` is the module that `import jaxbandits.engine.sweep.sizing` imports."""
+    """`jaxbandits.engine.sweep.layout` is the module that `import jaxbandits.engine.sweep.layout` imports."""
     for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits."):
         imported = importlib.import_module(module.name)
         assert reduce(getattr, module.name.split(".")[1:], jaxbandits) is imported, module.name

@@ -65,7 +65,7 @@ def test_arrays_independent_of_a_tracer_stay_known():
 
     def build(gap):
         instance = linear.canonical(gap, 3)
-        return linear.lingape(instance.arms, delta=0.1, rule="ratio", ratios=linear.ratio_tables(instance.arms).p)
+        return linear.lingape(instance.arms, delta=0.1, ratios=linear.ratio_tables(instance.arms).p)
 
     assert jax.eval_shape(lambda gap: build(gap).init(KEY), 0.1).pulls.shape == ()
 

@@ -17,8 +17,7 @@ from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, ask
 from jaxbandits.base import PyTree
 from jaxbandits.engine import Stats
-from jaxbandits.engine.cluster.shards import local_mesh
-from jaxbandits.engine.sweep.sizing import side_by_side
+from jaxbandits.engine.sweep.layout import local_mesh, side_by_side
 
 LEAST_ROUNDS = 512  # rounds per lane that take a measurable time
 WIDER = 64  # factor of the number of lanes on an accelerator

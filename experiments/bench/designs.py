@@ -45,7 +45,7 @@ def cases() -> list[Case]:
         designed("G-BAI", linear.g_bai, loop=None, horizon=HORIZON),
         designed("P1-RAGE", linear.p1_rage, loop=None, horizon=HORIZON),
         pulled("LinUCB", linear.lin_ucb, loop=regret, **REGRET),
-        pulled("LinTS", linear.lin_ts, loop=regret, horizon=ROUNDS, **REGRET),
+        pulled("LinTS", linear.lin_ts, loop=regret, width=linear.Proved(DELTA, REGRET["norm_bound"], ROUNDS)),
     ]
 
 

@@ -23,7 +23,7 @@ from experiments.report import Report
 from experiments.settings import Settings
 from jaxbandits.engine.scalars import light_operations, unrolled
 from jaxbandits.engine.sweep import program
-from jaxbandits.engine.sweep.sizing import shapes_of
+from jaxbandits.engine.sweep.layout import OpenLayout
 from jaxbandits.engine.sweep.tasks import make_job
 
 LANES, WIDTHS = 65536, (1024, 16384, 65536, 262144)  # lanes of the prediction, and lanes of the measurements
@@ -87,11 +87,11 @@ def rate() -> float:
 def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dict[str, Any]:
     """Returns the figures of the compiled program for `lanes` lanes, or for as many as fit."""
     job = make_job(case.build, case.tasks, seeds=1, key=jax.random.key(0), max_rounds=case.max_rounds, metrics=None)
-    lane = program.choose_scalars(program.trace(job, shapes_of(job), CHUNK), mesh, scalars)
+    lane = program.trace(job, OpenLayout(lanes, CHUNK, scalars, mesh), tasks=1)
     loop = program.loop_of(lane)
-    unroll = unrolled(loop) if lane.scalars else 1
+    unroll = unrolled(loop) if lane.layout.scalars else 1
     while True:
-        compiled, seconds, registers = gpu_programs.compile_with_registers(program.lower(lane, mesh, lanes))
+        compiled, seconds, registers = gpu_programs.compile_with_registers(program.lower(lane))
         sizes = compiled.memory_analysis()
         held = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
         most_lanes = MEMORY / ((held + sizes.temp_size_in_bytes) / lanes) / 2  # two batches
@@ -99,20 +99,21 @@ def predicted(case: Case, mesh: Any, *, scalars: bool | None, lanes: int) -> dic
             break
         # Given more lanes, XLA would compute twice what it cannot store.
         lanes = 2 ** int(np.log2(most_lanes))
+        lane = lane._replace(layout=lane.layout._replace(lanes=lanes))
     launched = gpu_programs.read_round(compiled.as_text(), chunk=CHUNK, unroll=unroll)
     used = [registers[name] for name in map(gpu_programs.kernel_name, launched.names) if name in registers]
     by = {
         "launches": lanes
         / (LAUNCH * (launched.kernels + launched.copies) + VISIT * (launched.unknown + launched.branches)),
         "memory": BANDWIDTH / (launched.bytes / lanes),
-        "arithmetic": rate() / light_operations(loop, selects=lane.scalars),
+        "arithmetic": rate() / light_operations(loop, selects=lane.layout.scalars),
     }
     limit = min(by, key=lambda name: by[name])
     return {
         "family": case.family,
         "rule": case.rule,
         "instance": case.instance,
-        "scalars": lane.scalars,
+        "scalars": lane.layout.scalars,
         "unroll": unroll,
         "kernels": launched.kernels,
         "copies": launched.copies,

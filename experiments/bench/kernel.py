@@ -21,7 +21,7 @@ from experiments.bench.loops import AGENTS, HORIZON, NOISE_VARIANCE, SIZE
 from experiments.settings import Settings
 from jaxbandits import kernel
 from jaxbandits.base import Algorithm
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 from jaxbandits.kernel import branin, epoch_lengths, paper_kernel
 
 MAX_INDUCING = 64

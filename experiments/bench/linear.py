@@ -12,8 +12,7 @@ from experiments.bench import designs, loops, ratios
 from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import linear
-from jaxbandits.engine.cluster.shards import local_mesh
-from jaxbandits.engine.sweep.sizing import side_by_side
+from jaxbandits.engine.sweep.layout import local_mesh, side_by_side
 
 LANES, QUICK_LANES = (64, 256, 1024, 4096, 16384), (256, 1024)
 LEAP = 65536

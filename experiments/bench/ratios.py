@@ -36,7 +36,7 @@ BARS = {  # rounds per second that two CPU cores should make
 }
 FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "uniform": linear.uniform,
-    "LinGapE": linear.lingape,
+    "LinGapE": linear.lingape_glr,
     "FWS": linear.fws,
     "LinGame": linear.lingame,
     "LinGame-C": linear.lingame_c,
@@ -60,7 +60,8 @@ def case_of(rule: str, where: str) -> Case:
     instance, (rounds, lanes, runs) = MAKE[where](), SHAPE[where]
     rounds = rounds * (LONGER.get(rule, 1) if where == LARGE else 1) // DEAR.get(rule, 1)
     published = 1e3 / PUBLISHED[rule] if where == LARGE and rule in PUBLISHED else None
-    settings = {"delta": DELTA, "threshold": thresholds.log_t(arms=len(instance.arms)), "ridge": RIDGE}
+    stop = linear.likelihood_ratio(thresholds.log_t(arms=len(instance.arms)), delta=DELTA)
+    settings: dict[str, Any] = {"stop": stop, "ridge": RIDGE}
     settings |= TIRINZONI.get(rule, {}) if where == LARGE else {}  # as printed
     environment = linear.environment(instance, linear.Step if rule in STEPS else linear.Pull)
     build, plain = (

@@ -24,8 +24,9 @@ from experiments.bench.case import always
 from experiments.report import Report
 from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Environment, linear
-from jaxbandits.engine.run.loop import advance, streams
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.run.loop import advance
+from jaxbandits.engine.run.round import streams
+from jaxbandits.engine.sweep.layout import cores
 
 KEY = jax.random.key(0)
 CHUNK = 256

@@ -85,12 +85,12 @@ def of_linear() -> list[Twin]:
 
     def ratio(dtype: str, factory: Any, action: type) -> Built:
         instance = linear.soare(6, OMEGA, dtype=dtype)
-        threshold = thresholds.log_t(arms=len(instance.arms))
-        return factory(instance.arms, delta=0.1, threshold=threshold), linear.environment(instance, action)
+        stop = linear.likelihood_ratio(thresholds.log_t(arms=len(instance.arms)), delta=0.1)
+        return factory(instance.arms, stop=stop), linear.environment(instance, action)
 
     def regret(dtype: str, factory: Any) -> Built:
         instance = linear.soare(6, dtype=dtype)
-        return factory(instance.arms, delta=0.05, norm_bound=2.0), linear.environment(instance)
+        return factory(instance.arms), linear.environment(instance)
 
     designs = (
         ("LinGapE", linear.lingape, linear.Pull, 4000),
@@ -111,7 +111,7 @@ def of_linear() -> list[Twin]:
         for name, rule, action, seeds in designs
     ]
     right = judged(linear.is_right, linear.soare(6, OMEGA))
-    pulls = {"uniform": linear.uniform, "LinGapE": linear.lingape, "L-T3C": linear.l_t3c}
+    pulls = {"uniform": linear.uniform, "LinGapE": linear.lingape_glr, "L-T3C": linear.l_t3c}
     steps = {"FWS": linear.fws, "LinGame": linear.lingame, "Lazy TaS": linear.lazy_tas}
     for action, rules in ((linear.Pull, pulls), (linear.Step, steps)):
         for name, rule in rules.items():
@@ -121,7 +121,10 @@ def of_linear() -> list[Twin]:
     tilted = linear.soare(6)
     means = tilted.arms @ tilted.theta
     lost = jnp.max(means) - means
-    regrets = {"LinUCB": linear.lin_ucb, "LinTS": partial(linear.lin_ts, horizon=REGRET_ROUNDS)}
+    regrets = {
+        "LinUCB": partial(linear.lin_ucb, delta=0.05, norm_bound=2.0),
+        "LinTS": partial(linear.lin_ts, width=linear.Proved(0.05, 2.0, REGRET_ROUNDS)),
+    }
     for name, rule in regrets.items():
         twin = Twin("linear", f"{name}, regret", "soare(6)", fixed(regret, factory=rule), 4000)
         value = lambda outcome: lost @ outcome.state.counts.astype(lost.dtype)  # noqa: E731

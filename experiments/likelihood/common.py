@@ -1,10 +1,8 @@
 """Shared parts of the experiments on likelihood-ratio stopping: rules, their sweeps, bounds and errors."""
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
-import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
@@ -18,9 +16,9 @@ from jaxbandits.numerics import thresholds
 
 LONGEST = 300_000  # budget of a run in rounds
 
-# (arms, *, delta, threshold) -> Algorithm
+# (arms, *, stop) -> Algorithm
 RULES: dict[str, Callable[..., Algorithm]] = {
-    "LinGapE": linear.lingape,
+    "LinGapE": linear.lingape_glr,
     "L-T3C": linear.l_t3c,
     "FWS": linear.fws,
     "Lazy TaS": linear.lazy_tas,
@@ -29,12 +27,6 @@ RULES: dict[str, Callable[..., Algorithm]] = {
     "LinGame-C": linear.lingame_c,
     "uniform": linear.uniform,
 }
-
-
-def never(delta: Array | float, evidence: thresholds.Evidence) -> Array:
-    """Returns an infinite threshold, which no statistic exceeds."""
-    del evidence
-    return jnp.full_like(delta, jnp.inf)
 
 
 def runs(
@@ -74,9 +66,26 @@ def runs(
     return simulate(name, build, table, **shared, **settings)
 
 
-def by_ratios(rule: str, threshold: thresholds.Threshold, **settings: Any) -> Callable[..., Algorithm]:
-    """Returns a rule of `RULES` with its threshold, (arms, *, delta) -> Algorithm."""
-    return partial(RULES[rule], threshold=threshold, **settings)
+def by_ratios(
+    rule: str, threshold: thresholds.Threshold, *, glr_ridge: float | None = None, **settings: Any
+) -> Callable[..., Algorithm]:
+    """Returns a rule of `RULES` with its threshold: (arms, *, delta, and options of the stop) -> Algorithm."""
+
+    def factory(arms: Array, *, delta: Array | float, **options: Any) -> Algorithm:
+        stop = linear.likelihood_ratio(threshold, delta=delta, glr_ridge=glr_ridge, **options)
+        return RULES[rule](arms, stop=stop, **settings)
+
+    return factory
+
+
+def without_stop(rule: str) -> Callable[..., Algorithm]:
+    """Returns a rule of `RULES` that never stops, (arms, *, delta) -> Algorithm."""
+
+    def factory(arms: Array, *, delta: Array | float, items: Array | None = None) -> Algorithm:
+        del delta
+        return RULES[rule](arms, stop=linear.no_stop(items))
+
+    return factory
 
 
 def kl(delta: Any) -> np.ndarray:

@@ -36,7 +36,7 @@ def run(options: Settings) -> Report:
     sweeps: dict[Key, Results] = {}
     for name, make in INSTANCES.items():
         for rule in EXAMPLES:
-            factory = linear.rage if rule == "RAGE" else common.by_ratios(rule, common.never)
+            factory = linear.rage if rule == "RAGE" else common.without_stop(rule)
             # RAGE stops by itself. A run that has stopped keeps its answer.
             ends = {"longest": 100} if rule == "RAGE" else {"longest": marks[-1], "horizon": marks[-1]}
             shared = {"options": options, "seeds": seeds, "delta": DELTA, "marks": marks}

@@ -86,7 +86,7 @@ def factories(n: int) -> dict[str, Any]:
         "LinGapE": common.by_ratios("LinGapE", gk16, start="spanner"),
         "Lazy TaS": common.by_ratios("Lazy TaS", gk16, start="spanner", support=True),
         "FWS": common.by_ratios("FWS", gk16),
-        "RAGE": partial(linear.rage, against="leader"),
+        "RAGE": linear.rage_leader,
     }
     return {rule: factory for rule, factory in rules.items() if n <= MOST.get(rule, n)}
 

@@ -102,7 +102,9 @@ def factories(instance: linear.Instance) -> dict[Key, Any]:
         "LinGame": common.by_ratios("LinGame", log_t, **game),
         "FWS": common.by_ratios("FWS", log_t),
         "Lazy TaS": common.by_ratios("Lazy TaS", log_t),
-        "Oracle": lambda arms, **settings: linear.fixed_weights(arms, best, threshold=log_t, **settings),
+        "Oracle": lambda arms, **options: linear.fixed_weights(
+            arms, best, stop=linear.likelihood_ratio(log_t, **options)
+        ),
     }
     plain = {(rule, PLAIN): factory for rule, factory in rules.items()}
     plain["RAGE", PLAIN] = partial(linear.rage, reuse=True)

@@ -27,12 +27,11 @@ EXPECTED = {
     "LinTS, posterior": {100: (28.0, 0.4), 1000: (45.3, 0.7), 10_000: (78.7, 0.9)},
 }
 MARKS = (100, 1000, 10_000)
-COMMON = {"delta": DELTA, "norm_bound": NORM_BOUND, "ridge": RIDGE}
 # LinTS receives the full horizon even if a quick run ends earlier; its law up to there is the same.
 RULES = {
-    "LinUCB": partial(linear.lin_ucb, **COMMON),
-    "LinTS": partial(linear.lin_ts, horizon=HORIZON, **COMMON),
-    "LinTS, posterior": partial(linear.lin_ts, scale=1.0, ridge=RIDGE),
+    "LinUCB": partial(linear.lin_ucb, delta=DELTA, norm_bound=NORM_BOUND, ridge=RIDGE),
+    "LinTS": partial(linear.lin_ts, width=linear.Proved(DELTA, NORM_BOUND, HORIZON), ridge=RIDGE),
+    "LinTS, posterior": partial(linear.lin_ts, width=linear.Posterior(), ridge=RIDGE),
 }
 
 

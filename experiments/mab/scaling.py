@@ -16,8 +16,7 @@ from experiments.report import Claim, Report
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import mab
-from jaxbandits.engine.cluster.shards import local_mesh
-from jaxbandits.engine.sweep.sizing import side_by_side
+from jaxbandits.engine.sweep.layout import local_mesh, side_by_side
 
 ARMS = (4, 16, 64, 256, 1024)
 ROUNDS = 2**15  # rounds of a lane with four arms; fewer with more arms

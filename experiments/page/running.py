@@ -23,7 +23,7 @@ from tqdm import tqdm
 from experiments.__main__ import main, parser_of
 from experiments.settings import Settings, settings_of, stamp
 from jaxbandits.engine.cluster.workers import Share, end_with_parent, occupy
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 
 MOST_JOBS = 8  # some hold a gigabyte
 # Modules that a server imports once for all processes: JAX, Arrow and Matplotlib cost more than a second each time.

@@ -58,7 +58,7 @@ and Its Applications; Tzeng, Wang, Proutiere and Lu (2023), Closing the Computat
 Identification for Combinatorial Semi-bandits.
 """
 
-from jaxbandits.cpe._algorithms.clucb import clucb
+from jaxbandits.cpe._algorithms.clucb import Chen, Coci, clucb
 from jaxbandits.cpe._algorithms.coci import coci
 from jaxbandits.cpe._algorithms.combgame import CombPlay, CombState, combgame
 from jaxbandits.cpe._algorithms.cts import cts
@@ -79,7 +79,7 @@ from jaxbandits.cpe._problem.arms import (
     uniform_arms,
     variances,
 )
-from jaxbandits.cpe._problem.classes import enumerated, graphic, perfect_matchings, spanning_trees, st_paths
+from jaxbandits.cpe._problem.classes import perfect_matchings, spanning_trees, st_paths
 from jaxbandits.cpe._problem.environment import Play, Pulls, environment
 from jaxbandits.cpe._problem.graphs import complete_graph, spanning_trees_e20, spanning_trees_e25
 from jaxbandits.cpe._problem.instances import (
@@ -95,11 +95,19 @@ from jaxbandits.cpe._problem.instances import (
     trees5,
     water3,
 )
-from jaxbandits.cpe._problem.opinions import Greedy, greedy_osa, osa_threshold
-from jaxbandits.cpe._problem.oracle import find_bi_monotone_violation, oracle
-from jaxbandits.cpe._problem.problems import Enumerated, Graphic, OpinionSampling, Oracle, Table, decision
-from jaxbandits.cpe._problem.solve import solve
-from jaxbandits.cpe._problem.tables import best_arm, opinion_sampling, sites, table, top_k, water
+from jaxbandits.cpe._problem.kinds.enumerated import Enumerated, enumerated
+from jaxbandits.cpe._problem.kinds.graphic import Graphic, graphic
+from jaxbandits.cpe._problem.kinds.opinions import (
+    Greedy,
+    OpinionSampling,
+    greedy_osa,
+    opinion_sampling,
+    osa_threshold,
+)
+from jaxbandits.cpe._problem.kinds.oracle import Oracle, find_bi_monotone_violation, oracle
+from jaxbandits.cpe._problem.kinds.table import Table, table
+from jaxbandits.cpe._problem.problems import decision, solve
+from jaxbandits.cpe._problem.tables import best_arm, sites, top_k, water
 from jaxbandits.cpe._shared.candidates import candidates, stops, two_call
 from jaxbandits.cpe._shared.confusing import Confusing, most_confusing, proved_threshold
 from jaxbandits.cpe._shared.maximum import maximum, small_cover, unit_cover
@@ -120,6 +128,8 @@ from jaxbandits.cpe._theory.play_time import CharacteristicTime, characteristic_
 __all__ = [
     "Arms",
     "CharacteristicTime",
+    "Chen",
+    "Coci",
     "CombPlay",
     "CombState",
     "Confidence",

@@ -40,7 +40,8 @@ accelerator a round with small arrays works on `scalars`: each array entry is a 
 **Machines.** `executor=` takes any `concurrent.futures.Executor` and cuts the sweep into `shards=` calls. Each is an
 ordinary sweep of a random share of the tasks into the same store. If a worker fails, only the runs that it had not
 written are lost: Dask runs its shard again; with other executors, make the call again. Workers that cannot reach the
-folder, or have no store, send finished runs to the caller every half a minute. Functions travel by cloudpickle, so
+folder, or have no store, run a shard in memory and return its runs, so that a lost worker loses its whole shard: choose
+4 to 10 shards per worker, of minutes each. Functions travel by cloudpickle, so
 lambdas and notebooks work. A copy of a process in which JAX has run, made by `os.fork()`, hangs at its first sweep:
 start new processes ("spawn"). This script needs `pip install '.[cluster]'`:
 
@@ -99,8 +100,9 @@ from jaxbandits.engine.results.comparison import compare
 from jaxbandits.engine.results.concatenation import concatenate
 from jaxbandits.engine.results.runs import Results, Stats
 from jaxbandits.engine.results.tables import grid, rows
-from jaxbandits.engine.run.loop import Streams, ask, plan_if_due, streams, tell
+from jaxbandits.engine.run.loop import ask, plan_if_due, tell
 from jaxbandits.engine.run.recording import Record, record
+from jaxbandits.engine.run.round import Streams, streams
 from jaxbandits.engine.run.tapes import Tape, trace
 from jaxbandits.engine.store import load
 from jaxbandits.engine.sweep.tasks import task_key

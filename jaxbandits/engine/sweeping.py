@@ -11,7 +11,7 @@ from jax.sharding import Mesh
 
 from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
-from jaxbandits.engine.cluster.shards import DEFAULT_SHARDS, local_mesh, spread
+from jaxbandits.engine.cluster.shards import DEFAULT_SHARDS, spread
 from jaxbandits.engine.cluster.workers import forks, require_main
 from jaxbandits.engine.results.runs import Results, of_tasks
 from jaxbandits.engine.store import (
@@ -28,6 +28,7 @@ from jaxbandits.engine.store import (
 )
 from jaxbandits.engine.sweep.description import describe_call
 from jaxbandits.engine.sweep.driving import read_finished, results_of, run_in_memory, run_into_store
+from jaxbandits.engine.sweep.layout import OpenLayout
 from jaxbandits.engine.sweep.preflight import preflight
 from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, make_job
 
@@ -84,7 +85,7 @@ def sweep(
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
         lanes: lanes of one batch on one device. The default is at most 256 on a CPU; on an accelerator it is large
             enough to hide the launches of kernels. It is smaller for few tasks or large states: see
-            `jaxbandits.engine.sweep.sizing.default_lanes`. Enough batches advance side by side to keep the cores busy
+            `jaxbandits.engine.sweep.layout.default_lanes`. Enough batches advance side by side to keep the cores busy
             (two on an accelerator).
         chunk: rounds between two refreshes of an algorithm's cache. The default is 256, or fewer if their noise would
             take more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave
@@ -107,12 +108,14 @@ def sweep(
             value is used.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
-            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. Workers that
-            cannot reach it, or have no store, run in slices of half a minute. After each they send the finished runs to
-            the caller. If a worker fails, only the runs that it had not written or sent are lost.
+            cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. A worker
+            that cannot reach it, or has no store, runs its shard in memory and returns the runs, which the caller
+            writes. If a worker fails, the runs that it had not written or returned are lost: in memory, its shard.
         shards: number of calls that an executor's sweep is cut into, at least the number of workers. The default is 8.
-            Each compiles the program again (seconds), unless JAX keeps compiled programs
-            (`jax_compilation_cache_dir`).
+            Each traces the program, and compiles it unless its process has compiled it before or JAX keeps compiled
+            programs (`jax_compilation_cache_dir`): that takes seconds. Where workers return their runs, a shard is what
+            a lost worker loses, and what Ctrl-C waits for in a pool of processes. Then choose 4 to 10 shards per
+            worker, and enough that each takes minutes rather than hours.
         mesh: devices of this process over which every batch is spread. The default is all of them. They do not
             communicate.
         progress: True for a bar with finished runs, pulls per second, occupancy of the lanes, censored runs and the
@@ -192,32 +195,23 @@ def sweep(
     if mesh is not None:
         checks.instance("mesh", mesh, Mesh)
     _require_executor(executor, shards=shards, mesh=mesh)
-    if store is None and executor is not None:
-        preflight(job)
-        parts, stats = spread(
-            job,
-            None,
-            call="",
-            executor=executor,
-            shards=shards or DEFAULT_SHARDS,
-            lanes=lanes,
-            chunk=chunk,
-            progress=progress,
-            scalars=scalars,
-        )
-        return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
+    layout = OpenLayout(lanes, chunk, scalars, mesh)
     if store is None:
         preflight(job)
-        return run_in_memory(
-            job, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), progress=progress, scalars=scalars
+        if executor is None:
+            columns, stats, _ = run_in_memory(job, np.arange(job.total), layout, progress=progress)
+            return results_of(job, columns, stats)
+        parts, stats = spread(
+            job, None, layout, call="", executor=executor, shards=shards or DEFAULT_SHARDS, progress=progress
         )
+        return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
 
     folder = checks.path("store", store).absolute()
     with contextlib.ExitStack() as stack:
         try:
             make_folder(folder)
             let_others_write = stack.enter_context(locked(folder, "store"))
-            check_call(folder, describe_call(job, lanes=lanes, chunk=chunk, scalars=scalars), table_of(job.tasks))
+            check_call(folder, describe_call(job, layout), table_of(job.tasks))
             tidy(folder)
             call = begin_call(folder)
         except OSError as error:
@@ -225,9 +219,7 @@ def sweep(
                 raise
             # The first error says more: the store cannot be written.
             with contextlib.suppress(OSError):
-                results = read_finished(
-                    job, folder, lanes=lanes, chunk=chunk, mesh=mesh or local_mesh(), scalars=scalars
-                )
+                results = read_finished(job, folder, layout)
                 if results is not None:
                     return results
             raise
@@ -235,29 +227,12 @@ def sweep(
             preflight(job)
         try:
             if executor is None:
-                run_into_store(
-                    job,
-                    folder,
-                    lanes=lanes,
-                    chunk=chunk,
-                    mesh=mesh or local_mesh(),
-                    progress=progress,
-                    scalars=scalars,
-                    called_off=partial(is_called_off, folder, call),
-                )
+                called_off = partial(is_called_off, folder, call)
+                run_into_store(job, folder, layout, progress=progress, called_off=called_off)
             else:
                 let_others_write()
-                spread(
-                    job,
-                    folder,
-                    call=call,
-                    executor=executor,
-                    shards=shards or DEFAULT_SHARDS,
-                    lanes=lanes,
-                    chunk=chunk,
-                    progress=progress,
-                    scalars=scalars,
-                )
+                shards = shards or DEFAULT_SHARDS
+                spread(job, folder, layout, call=call, executor=executor, shards=shards, progress=progress)
         except BaseException as error:
             with contextlib.suppress(OSError):  # a full disk may be the cause
                 seal(folder)

@@ -16,24 +16,25 @@ True
 | algorithm | what it does | action |
 | --- | --- | --- |
 | `lingape` | fully adaptive: separates the leader from its strongest challenger | `Pull` |
+| `lingape_glr` | LinGapE's rule with a stop by likelihood ratios | `Pull`, or `Step` if items are eliminated |
 | `fws` | Frank-Wolfe steps on the lower bound at the estimates | `Step` |
 | `lingame`, `lingame_c` | a learner of shares against the closest alternative; `lingame_c` learns pairs | `Step` |
 | `lazy_tas` | tracks the shares that are optimal at the estimates, renewed at powers of two | `Step` |
-| `l_t3c`, `lin_ttts` | leader from the posterior, against a challenger | `Pull`, or `Step` if items are eliminated |
+| `l_t3c`, `lin_ttts` | leader from the posterior, against a challenger | as `lingape_glr` |
 | `peps` | draws arms by a learner's shares, which gain from posterior draws with another best item | `Step` |
-| `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | as `l_t3c` |
+| `fixed_weights`, `uniform` | track a fixed allocation; pull all arms in turn | as `lingape_glr` |
 | `xy_static` | tracks a fixed allocation: `xy_allocation`, `g_allocation` or another | `Allocation` |
 | `xy_static_exact` | as `xy_static`, with a test at every pull; simulation only | `Bridge` |
 | `xy_adaptive` | phases of a fixed design, each for the arms that the last one has left | `Allocation` |
-| `rage` | phases of a fixed design for the remaining items, each twice as precise as the last | `Allocation` |
+| `rage`, `rage_leader` | phases of a design for the items left, each twice as precise; for thousands | `Allocation` |
 | `g_bai`, `p1_rage` | fixed budget: pulls drawn from one design; from designs for close arms | `Allocation` |
 | `od_linbai`, `peace` | fixed budget: phases of designs that halve the arms; the design's value | `Allocation` |
 | `lin_ucb`, `lin_ts` | small regret: the largest upper bound; the best arm of a posterior draw | `Pull` |
 | `xy_oracle` | no algorithm: the pulls of the best fixed design when theta is known | |
 
-The algorithms from `fws` to `uniform` stop by likelihood ratios against a `threshold` of `numerics.thresholds`, and so
-does `lingape` if it has one. They and `rage` may compare items other than the arms that they pull (`Instance.items`).
-The answer is then an item.
+The algorithms from `lingape_glr` to `uniform` take their stop as a value, `stop=likelihood_ratio(threshold, delta=..)`
+with a threshold of `numerics.thresholds`, or `no_stop()`. They, `rage` and `rage_leader` may compare items other than
+the arms that they pull (`Instance.items`). The answer is then an item.
 
 `environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
@@ -46,12 +47,12 @@ from them; `lingape_radius` and `confidence_radius` bound its error. A cache is 
 | state of | pulls of each arm | sums of rewards | other fields |
 | --- | --- | --- | --- |
 | `lingape`, `lin_ucb`, `lin_ts` | `counts` (K,) | `sums` (K,) | cache: `theta`, `leverage`, `logdet` |
-| rules with a threshold | `counts` (K,) | `sums` (K,) | `cache`; `memory`: the rule's memory |
+| rules with a `stop` | `counts` (K,) | `sums` (K,) | `cache`; `memory`: the rule's memory |
 | `xy_static`, `xy_static_exact` | `counts` (K,) | `sums` (K,) | |
 | `g_bai` | `counts` (K,) | `sums` (K,) | |
 | `od_linbai`, `peace`, `p1_rage` | `counts` (K,) | none | the current phase |
-| `xy_adaptive` | `pulled` (K,) | none | `theta`: the last phase's estimate; `members`: the remaining arms |
-| `rage` | `counts` (K,) | `sums` (K,) | `theta`: the last phase's estimate; `items_left`, `phase` |
+| `xy_adaptive` | `counts` (K,) | none | `theta`: the last phase's estimate; `members`: the remaining arms |
+| `rage`, `rage_leader` | `counts` (K,) | `sums` (K,) | `theta`: the last phase's estimate; `items_left`, `phase` |
 
 Source: Xu, Honda, Sugiyama (2018), A fully adaptive algorithm for pure exploration in linear bandits, arXiv 1710.05552;
 Soare, Lazaric, Munos (2014), Best-arm identification in linear bandits.
@@ -62,17 +63,19 @@ from jaxbandits.linear._algorithms.fws import fws
 from jaxbandits.linear._algorithms.g_bai import g_bai
 from jaxbandits.linear._algorithms.l_t3c import l_t3c
 from jaxbandits.linear._algorithms.lazy_tas import lazy_tas
-from jaxbandits.linear._algorithms.lin_ts import lin_ts
+from jaxbandits.linear._algorithms.lin_ts import Posterior, Proved, lin_ts
 from jaxbandits.linear._algorithms.lin_ttts import lin_ttts
 from jaxbandits.linear._algorithms.lin_ucb import lin_ucb
 from jaxbandits.linear._algorithms.lingame import lingame
 from jaxbandits.linear._algorithms.lingame_c import lingame_c
 from jaxbandits.linear._algorithms.lingape import lingape
+from jaxbandits.linear._algorithms.lingape_glr import lingape_glr
 from jaxbandits.linear._algorithms.od_linbai import od_linbai
 from jaxbandits.linear._algorithms.p1_rage import p1_rage
 from jaxbandits.linear._algorithms.peace import peace
 from jaxbandits.linear._algorithms.peps import peps
 from jaxbandits.linear._algorithms.rage import rage
+from jaxbandits.linear._algorithms.rage_leader import rage_leader
 from jaxbandits.linear._algorithms.uniform import uniform
 from jaxbandits.linear._algorithms.xy_adaptive import xy_adaptive
 from jaxbandits.linear._algorithms.xy_static import xy_static
@@ -102,8 +105,10 @@ from jaxbandits.linear._shared.allocations import (
     xy_allocation,
     xy_value,
 )
+from jaxbandits.linear._shared.lingape_leap import Leap
 from jaxbandits.linear._shared.radius import confidence_radius, lingape_radius
 from jaxbandits.linear._shared.ratios import RatioTables, ratio_tables
+from jaxbandits.linear._shared.stop import LikelihoodRatio, likelihood_ratio, no_stop
 from jaxbandits.linear._theory.characteristic_time import CharacteristicTime, characteristic_time
 from jaxbandits.linear._theory.complexity import (
     LowerBound,
@@ -131,7 +136,11 @@ __all__ = [
     "Design",
     "Estimate",
     "Instance",
+    "Leap",
+    "LikelihoodRatio",
     "LowerBound",
+    "Posterior",
+    "Proved",
     "Pull",
     "RatioTables",
     "Step",
@@ -153,15 +162,18 @@ __all__ = [
     "is_right",
     "l_t3c",
     "lazy_tas",
+    "likelihood_ratio",
     "lin_ts",
     "lin_ttts",
     "lin_ucb",
     "lingame",
     "lingame_c",
     "lingape",
+    "lingape_glr",
     "lingape_radius",
     "lower_bound",
     "many_arms",
+    "no_stop",
     "od_linbai",
     "oracle_allocation",
     "p1_rage",
@@ -169,6 +181,7 @@ __all__ = [
     "peace",
     "peps",
     "rage",
+    "rage_leader",
     "random_tirinzoni",
     "random_tirinzoni_published",
     "ratio_tables",

@@ -50,8 +50,7 @@ CALLS = {
     "uniform": Call(cpe.uniform, SETTINGS),
     "clucb": Call(
         cpe.clucb,
-        {"problem": PROBLEM, "delta": 0.1, "radius": "chen", "noise_scale": 0.5, "observations": "unit"},
-        fine={"noise_scale": ("none",)},
+        {"problem": PROBLEM, "delta": 0.1, "radius": cpe.Chen(0.5), "observations": "unit"},
     ),
     "semi_clucb": Call(cpe.semi_clucb, PLAYS, fine=GIVEN),
     "round_robin": Call(cpe.round_robin, PLAYS | {"rows": PLAYS["cover"]}, fine=GIVEN),

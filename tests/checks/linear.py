@@ -29,20 +29,24 @@ DEFAULT = {"dtype": ("none",)}
 
 REGRET = {"arms": ARMS, "delta": 0.1, "norm_bound": 2.0, "ridge": 1.0, "noise_scale": 1.0}
 
-RATIOS_STOP = {
-    "arms": ARMS,
-    "delta": 0.1,
+STOP = {
     "threshold": thresholds.gk16(arms=3),
+    "delta": 0.1,
     "items": jnp.asarray(np.array([[1.0, 0.5], [0.5, 1.0]])),
     "epsilon": 0.0,
-    "ridge": 1.0,
     "glr_ridge": 0.0,
-    "noise_scale": 1.0,
     "eliminate": "both",
-    "start": "arms",
 }
-NO_START = {name: value for name, value in RATIOS_STOP.items() if name != "start"}
-TOP_TWO = RATIOS_STOP | {"items": None, "leader_share": 0.5}
+NO_START = {
+    "arms": ARMS,
+    "stop": linear.likelihood_ratio(**(STOP | {"eliminate": None})),
+    "ridge": 1.0,
+    "noise_scale": 1.0,
+}
+BY_RATIOS = NO_START | {"start": "arms"}
+APART = BY_RATIOS | {"stop": linear.likelihood_ratio(**(STOP | {"items": None, "eliminate": None}))}
+TOP_TWO = APART | {"leader_share": 0.5}
+OPEN_SHARE = {"leader_share": ("none",)}
 LINGAPE = {
     "arms": ARMS,
     "delta": 0.1,
@@ -50,12 +54,9 @@ LINGAPE = {
     "ridge": 1.0,
     "noise_scale": 1.0,
     "norm_bound": 2.0,
+    "union_bound": 9.0,
     "ratios": RATIOS.p,
-    "leap_margin": 8.0,
 }
-WITH_THRESHOLD = ("threshold", "items", "glr_ridge", "eliminate")
-OPEN = {"items": ("none",), "glr_ridge": ("none",), "eliminate": ("none",)}
-APART = {"items": ("none", "list", "array"), "glr_ridge": ("none",), "eliminate": ("none",), "leader_share": ("none",)}
 
 CALLS = {
     "characteristic_time": Call(
@@ -63,41 +64,34 @@ CALLS = {
         {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 10},
         fine={"items": ("none",)},
     ),
-    "fixed_weights": Call(
-        linear.fixed_weights, RATIOS_STOP | {"allocation": jnp.asarray(np.array([0.4, 0.4, 0.2]))}, fine=OPEN
-    ),
-    "fws": Call(linear.fws, NO_START | {"steps": 4}, fine=OPEN),
-    "l_t3c": Call(linear.l_t3c, TOP_TWO | {"joint": True}, fine=APART),
+    "fixed_weights": Call(linear.fixed_weights, BY_RATIOS | {"allocation": jnp.asarray(np.array([0.4, 0.4, 0.2]))}),
+    "fws": Call(linear.fws, NO_START | {"steps": 4}),
+    "l_t3c": Call(linear.l_t3c, TOP_TWO | {"joint": True}, fine=OPEN_SHARE),
     "lazy_tas": Call(
         linear.lazy_tas,
-        RATIOS_STOP | {"laziness": 2, "design_steps": 10, "support": False, "spanner": np.array([0, 1])},
-        fine=OPEN | {"spanner": ("none",)},
+        BY_RATIOS | {"laziness": 2, "design_steps": 10, "support": False, "spanner": np.array([0, 1])},
+        fine={"spanner": ("none",)},
     ),
-    "lin_ttts": Call(linear.lin_ttts, TOP_TWO | {"draws": 4}, fine=APART),
-    "lingame": Call(linear.lingame, RATIOS_STOP | {"shared_learner": False, "optimism": True, "clip": True}, fine=OPEN),
-    "lingame_c": Call(linear.lingame_c, RATIOS_STOP | {"optimism": True, "clip": True, "max_pairs": 10}, fine=OPEN),
-    "peps": Call(
-        linear.peps,
-        RATIOS_STOP | {"draws": 4, "mix": 0.0},
-        fine=OPEN,
+    "lin_ttts": Call(linear.lin_ttts, TOP_TWO | {"draws": 4}, fine=OPEN_SHARE),
+    "lingame": Call(linear.lingame, BY_RATIOS | {"shared_learner": False, "optimism": True, "clip": True}),
+    "lingame_c": Call(linear.lingame_c, BY_RATIOS | {"optimism": True, "clip": True, "max_pairs": 10}),
+    "peps": Call(linear.peps, BY_RATIOS | {"draws": 4, "mix": 0.0}),
+    "uniform": Call(linear.uniform, BY_RATIOS),
+    "likelihood_ratio": Call(
+        linear.likelihood_ratio, STOP, fine=dict.fromkeys(("items", "glr_ridge", "eliminate"), ("none",))
     ),
-    "peps, no threshold": Call(
-        linear.peps,
-        RATIOS_STOP | {"delta": None, "threshold": None, "eliminate": None, "draws": 4, "mix": 0.0},
-        fine=OPEN | dict.fromkeys(("delta", "threshold"), ("none",)),
-    ),
-    "uniform": Call(linear.uniform, RATIOS_STOP, fine=OPEN),
+    "no_stop": Call(linear.no_stop, {"items": ARMS}, fine={"items": ("none",)}),
     **{
         name: Call(getattr(linear, name), {"arms": ARMS, "horizon": 40, "design_steps": 10})
         for name in ("g_bai", "od_linbai", "peace", "p1_rage")
     },
     "lin_ucb": Call(linear.lin_ucb, REGRET),
-    "lin_ts": Call(linear.lin_ts, REGRET | {"horizon": 40, "scale": None}, fine={"scale": ("none",)}),
-    "lin_ts, scale": Call(
-        linear.lin_ts,
-        REGRET | {"delta": None, "norm_bound": None, "horizon": None, "scale": 1.0},
-        fine=dict.fromkeys(("delta", "norm_bound", "horizon"), ("none",)),
-    ),
+    **{
+        f"lin_ts, {type(width).__name__}": Call(
+            linear.lin_ts, {"arms": ARMS, "width": width, "ridge": 1.0, "noise_scale": 1.0}
+        )
+        for width in (linear.Proved(0.1, 2.0, 40), linear.Posterior(1.0))
+    },
     "canonical": Call(linear.canonical, {"gap": 0.5, "d": 5} | MADE, fine=DEFAULT),
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
@@ -123,24 +117,15 @@ CALLS = {
     "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
     "lingape": Call(
         linear.lingape,
-        LINGAPE
-        | {"union_bound": 9.0, "rule": "ratio", "leap": 64, "leap_noise_scale": 1.0}
-        | {"threshold": None, "width": "threshold", "items": None, "glr_ridge": None, "eliminate": None}
-        | {"start": "arms"},
-        fine=dict.fromkeys(
-            ("norm_bound", "union_bound", "leap_margin", "leap_noise_scale", *WITH_THRESHOLD), ("none",)
-        ),
+        LINGAPE | {"leap": 64},
+        fine={"union_bound": ("none",), "ratios": ("none",)},
     ),
-    "lingape, threshold": Call(
+    "lingape, leap": Call(
         linear.lingape,
-        LINGAPE
-        | {"norm_bound": None, "union_bound": None, "rule": "greedy", "ratios": None, "leap": 1}
-        | {"leap_margin": None, "leap_noise_scale": None}
-        | RATIOS_STOP
-        | {"width": "log"},
-        fine=OPEN
-        | dict.fromkeys(("ratios", "norm_bound", "union_bound", "leap_margin", "leap_noise_scale"), ("none",)),
+        LINGAPE | {"leap": linear.Leap(64, 8.0, jnp.asarray(1.0))},
+        fine={"union_bound": ("none",), "ratios": ("none",)},
     ),
+    "lingape_glr": Call(linear.lingape_glr, APART | {"width": "log", "ratios": RATIOS.p}, fine={"ratios": ("none",)}),
     "lingape_radius": Call(
         linear.lingape_radius,
         BOUND | {"logdet": 3.0, "ridge": 1.0, "union_bound": 9.0},
@@ -153,13 +138,15 @@ CALLS = {
     ),
     "oracle_allocation": Call(linear.oracle_allocation, {"arms": ARMS, "theta": THETA, "steps": 10}),
     "pair_directions": Call(linear.pair_directions, {"arms": ARMS}),
-    "rage": Call(
-        linear.rage,
-        {"arms": ARMS, "delta": 0.1, "items": RATIOS_STOP["items"], "epsilon": 0.1, "noise_scale": 0.5}
-        | {"rounding": 0.2, "reuse": False, "against": "all"}
-        | {"max_pulls": 10**6, "design_steps": 10},
-        fine={"items": ("none",)},
-    ),
+    **{
+        name: Call(
+            getattr(linear, name),
+            {"arms": ARMS, "delta": 0.1, "items": STOP["items"], "epsilon": 0.1, "noise_scale": 0.5}
+            | {"rounding": 0.2, "reuse": False, "max_pulls": 10**6, "design_steps": 10},
+            fine={"items": ("none",)},
+        )
+        for name in ("rage", "rage_leader")
+    },
     "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),
     "reduce_instance": Call(linear.reduce_instance, {"instance": INSTANCE}),
     "reduce_rank": Call(linear.reduce_rank, {"arms": ARMS}),

@@ -2,15 +2,10 @@
 
 from functools import partial
 
-import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, linear
-from jaxbandits.numerics import thresholds
+from jaxbandits import fullbandit, kcenter
 
-ARMS, GK16 = np.eye(3), thresholds.gk16()
-WITH_THRESHOLD = partial(linear.lingape, ARMS, delta=0.1, threshold=GK16)
-PROVED = {"delta": 0.1, "norm_bound": 1.0, "horizon": 9}
 DESIGN = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
 NOISY = partial(kcenter.ns_tands, kcenter.Distances(7, 4), delta=0.1, noise_scale=0.1)
 COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
@@ -19,16 +14,6 @@ COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
 @pytest.mark.parametrize(
     ("call", "option", "value", "because"),
     [
-        (WITH_THRESHOLD, "norm_bound", 7.0, "a threshold"),
-        (WITH_THRESHOLD, "leap_margin", 99.0, "leaps"),
-        (partial(linear.lingape, ARMS, delta=0.1), "leap_margin", 7.6, "leaps"),
-        (partial(linear.lingape, ARMS, delta=0.1), "leap_noise_scale", 1.0, "leaps"),
-        (partial(linear.lingape, ARMS, delta=0.1), "ratios", linear.ratio_tables(ARMS).p, "rule='greedy'"),
-        (WITH_THRESHOLD, "ratios", linear.ratio_tables(ARMS).p, "rule='greedy'"),
-        (partial(linear.peps, ARMS, threshold=None), "delta", 0.1, "a threshold"),
-        (partial(linear.peps, ARMS, threshold=None), "eliminate", "both", "a threshold"),
-        *((partial(linear.lin_ts, ARMS, scale=1.0), name, value, "a scale") for name, value in PROVED.items()),
-        (partial(cpe.clucb, cpe.best_arm(3), delta=0.1), "noise_scale", 9.0, "radius='coci'"),
         (NOISY, "mirror_steps", 10, "solver='newton'"),
         (COINS, "posterior", "printed", "Bernoulli noise"),
     ],
@@ -37,12 +22,6 @@ def test_option_without_effect_is_refused(call, option, value, because):
     call()
     with pytest.raises(ValueError, match=f"^{option} must be .*{because}"):
         call(**{option: value})
-
-
-def test_lin_ts_without_a_scale_requires_the_options_of_the_proved_radius():
-    for name in PROVED:
-        with pytest.raises(ValueError, match=f"^{name} must be"):
-            linear.lin_ts(ARMS, **(PROVED | {name: None}))
 
 
 @pytest.mark.parametrize("rule", ["saqm", "icb", "exhaustive", "spectral", "sa_foa"])

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits import fullbandit, kcenter, mab
+from jaxbandits import cpe, fullbandit, kcenter, linear, mab
 
 TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "engine", "numerics")
 CALLS = {
@@ -30,6 +30,7 @@ FAMILIES = TABLES[:6]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
+    *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
 )
 WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.

@@ -26,7 +26,7 @@ from jaxbandits.base import Algorithm, Decision, Environment
 from jaxbandits.numerics.thresholds import Evidence
 
 TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "numerics")
-NEEDS_64_BIT = {"environment, sign", "environment, replay", "lingape", "xy_oracle", "xy_static_exact"}
+NEEDS_64_BIT = {"environment, sign", "environment, replay", "lingape", "lingape, leap", "xy_oracle", "xy_static_exact"}
 NEEDS_64_BIT_TOO = {"fullbandit": {"environment"}}
 KEY = jax.random.key(1)
 CLOSE = {8: {"rtol": 1e-8, "atol": 1e-10}, 4: {"rtol": 2e-3, "atol": 1e-4}}
@@ -39,17 +39,8 @@ HOST = {"cpe.find_bi_monotone_violation", "fullbandit.oracle_time", "fullbandit.
 # Arguments that are looked at before anything runs, and refused by name where they are traced.
 KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     "linear": {
-        "fixed_weights": ("epsilon", "glr_ridge"),
-        "fws": ("epsilon", "glr_ridge"),
-        "l_t3c": ("epsilon", "glr_ridge"),
-        "lazy_tas": ("arms", "epsilon", "glr_ridge", "spanner"),
-        "lin_ttts": ("epsilon", "glr_ridge"),
-        "lingame": ("epsilon", "glr_ridge"),
-        "lingame_c": ("epsilon", "glr_ridge"),
-        "peps": ("epsilon", "glr_ridge"),
-        "peps, no threshold": ("glr_ridge",),
-        "uniform": ("epsilon", "glr_ridge"),
-        "lingape, threshold": ("epsilon", "glr_ridge"),
+        "lazy_tas": ("arms", "spanner"),
+        "likelihood_ratio": ("epsilon", "glr_ridge"),
         "ratio_tables": ("arms",),
         "reduce_instance": ("instance",),
         "reduce_rank": ("arms",),
@@ -117,6 +108,8 @@ USES = {
     "kcenter.exploration_rate": lambda rate: rate(jnp.asarray(9), jnp.asarray(2), jnp.asarray([3, 4]), jnp.asarray(2)),
     "kernel.log_rate": lambda rate: rate(jnp.asarray(0.5), jnp.asarray(20.0)),
     "kernel.paper_kernel": lambda kernel: kernel(jnp.zeros(2), jnp.ones(2)),
+    "linear.likelihood_ratio": lambda stop: jnp.asarray(stop.delta, float),
+    "linear.no_stop": lambda stop: stop.items,
     "kernel.round_regret": lambda regret: regret((), Decision(jnp.asarray([1, 3]), jnp.asarray(False), ()), ()),
     "numerics.mirror_ascent": lambda steps: steps.update(jnp.ones(3), steps.init(jnp.zeros(3)), jnp.zeros(3)),
     **{

@@ -32,11 +32,8 @@ def _variance(factory: Callable[..., Algorithm]):
     return functools.partial(factory, estimator="variance")
 
 
-def _chen(problem, **hyperparameters):
-    hyperparameters = {"radius": "chen"} | hyperparameters
-    if hyperparameters["radius"] != "chen":
-        hyperparameters.pop("noise_scale", None)
-    return cpe.clucb(problem, **hyperparameters)
+def _chen(problem, *, noise_scale=0.5, **hyperparameters):
+    return cpe.clucb(problem, **({"radius": cpe.Chen(noise_scale)} | hyperparameters))
 
 
 THREE = functools.partial(cpe.best_arm, 3), functools.partial(cpe.bernoulli, [0.9, 0.4, 0.2])
@@ -92,7 +89,7 @@ CASES = {
         _levels(_variance(cpe.coci), *GROUPS), LEVELS, {"observations": "binary"}, dtypes=("float64",), is_variant=True
     ),
     "uniform": Case(_levels(cpe.uniform, *THREE), LEVELS, {"observations": "binary", "leap": 8}),
-    "clucb": Case(_levels(_chen, *THREE), DELTA | {"noise_scale": (0.5, 0.8)}, {"radius": "coci"}),
+    "clucb": Case(_levels(_chen, *THREE), DELTA | {"noise_scale": (0.5, 0.8)}, {"radius": cpe.Coci()}),
     "pfws": Case(_plays(cpe.pfws, delta=0.1), PLAYS, OTHER, dtypes=ONE),
     "combgame": Case(_plays(cpe.combgame, delta=0.1, capacity=8), PLAYS, OTHER, dtypes=ONE),
     "semi-clucb": Case(

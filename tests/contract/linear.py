@@ -6,6 +6,7 @@ from collections.abc import Callable
 import jax.numpy as jnp
 import numpy as np
 from contract.case import Case
+from drivers.stops import by_ratios
 
 from jaxbandits import linear
 from jaxbandits.base import Algorithm, Environment
@@ -34,11 +35,11 @@ def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tu
 
 
 def _ratio(arms, **hyperparameters):
-    return linear.lingape(arms, rule="ratio", ratios=_ratios(), **hyperparameters)
+    return linear.lingape(arms, ratios=_ratios(), **hyperparameters)
 
 
-def _leap(arms, **hyperparameters):
-    return linear.lingape(arms, **({"leap": 65536} | hyperparameters))
+def _leap(arms, *, leap=65536, margin=7.6, leap_noise_scale=None, **hyperparameters):
+    return linear.lingape(arms, leap=linear.Leap(leap, margin, leap_noise_scale), **hyperparameters)
 
 
 def _static(factory):
@@ -54,17 +55,14 @@ def _adaptive(arms, **hyperparameters):
     return linear.xy_adaptive(arms, **({"design_steps": 50} | hyperparameters))
 
 
-def _phases(arms, **hyperparameters):
-    return linear.rage(arms, **({"design_steps": 50} | hyperparameters))
-
-
-def _ratios_stop(factory):
-    """Gives a rule a threshold, so that it stops by likelihood ratios."""
-
+def _phases(factory):
     def make(arms, **hyperparameters):
-        return factory(arms, **({"threshold": thresholds.gk16(arms=3)} | hyperparameters))
+        return factory(arms, **({"design_steps": 50} | hyperparameters))
 
     return make
+
+
+_ratios_stop = functools.partial(by_ratios, threshold=thresholds.gk16(arms=3))
 
 
 def _weighed(arms, **hyperparameters):
@@ -87,11 +85,9 @@ def _budget(factory, horizon=60):
     return make
 
 
-def _ts(arms, **hyperparameters):
-    """Removes the arguments of the proved radius if there is a scale."""
-    if "scale" in hyperparameters:
-        hyperparameters = {n: x for n, x in hyperparameters.items() if n not in ("delta", "norm_bound", "horizon")}
-    return linear.lin_ts(arms, **hyperparameters)
+def _ts(arms, *, delta, norm_bound, horizon, scale=None, **hyperparameters):
+    width = linear.Proved(delta, norm_bound, horizon) if scale is None else linear.Posterior(scale)
+    return linear.lin_ts(arms, width=width, **hyperparameters)
 
 
 def _ended(factory, pulls=60, **settings):
@@ -141,11 +137,11 @@ CASES = {
     "lingape-leap": Case(
         _linear(_leap, linear.Pull),
         LINGAPE | {"leap_noise_scale": (1.0, 5.0)},
-        {"leap": 2, "leap_margin": 40.0},
+        {"leap": 2, "margin": 40.0},
         dtypes=("float64",),
     ),
     "lingape-threshold": Case(
-        _linear(_ratios_stop(linear.lingape), linear.Pull), RATIO_STOP, STOPS | {"width": "log"}, is_variant=True
+        _linear(_ratios_stop(linear.lingape_glr), linear.Pull), RATIO_STOP, STOPS | {"width": "log"}, is_variant=True
     ),
     "xy-static": Case(
         _linear(_static(linear.xy_static), linear.Allocation),
@@ -168,9 +164,16 @@ CASES = {
         max_rounds=100,
     ),
     "rage": Case(
-        _linear(_phases, linear.Allocation),
+        _linear(_phases(linear.rage), linear.Allocation),
         FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
-        {"reuse": True, "against": "leader", "max_pulls": 40},
+        {"reuse": True, "max_pulls": 40},
+        dtypes=("float64",),
+        max_rounds=100,
+    ),
+    "rage-leader": Case(
+        _linear(_phases(linear.rage_leader), linear.Allocation),
+        FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
+        {"reuse": True, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),

@@ -10,9 +10,10 @@ import pytest
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, candidates, solve, stops, two_call
-from jaxbandits.cpe._problem import rows
-from jaxbandits.cpe._problem.rows import disagreement, reachable
-from jaxbandits.cpe._shared.candidates import lasting_arms, ranges, threshold
+from jaxbandits.cpe._problem.kinds import enumerated
+from jaxbandits.cpe._problem.kinds.enumerated import disagreement, reachable
+from jaxbandits.cpe._problem.kinds.oracle import called_at_corners
+from jaxbandits.cpe._shared.candidates import lasting_arms
 
 RNG = np.random.default_rng
 TREES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
@@ -79,12 +80,13 @@ def test_boxes_around_the_truth_by_hand(name, expected):
 
 def test_levels_of_opinion_sampling_by_hand():
     problem = cpe.osa4().problem
-    levels = jax.jit(ranges)(problem, jnp.asarray([0.15, 0.2, 0.2, 0]), jnp.asarray([0.25, 0.25, 0.25, 0.02]))
-    assert levels.lowest.tolist() == levels.highest.tolist() == [0, 1, 2, 0]
+    ranges = jax.jit(lambda lo, hi: called_at_corners(lambda theta: solve(problem, theta), lo, hi))
+    lowest, highest = ranges(jnp.asarray([0.15, 0.2, 0.2, 0]), jnp.asarray([0.25, 0.25, 0.25, 0.02]))
+    assert lowest.tolist() == highest.tolist() == [0, 1, 2, 0]
     lo, hi = jnp.zeros(4), jnp.asarray([0.25, 0.3, 0.3, 0.02])
-    levels = jax.jit(ranges)(problem, lo, hi)
-    assert levels.lowest.tolist() == [0, 0, 0, 0]
-    assert levels.highest.tolist() == [3, 3, 3, 3]
+    lowest, highest = ranges(lo, hi)
+    assert lowest.tolist() == [0, 0, 0, 0]
+    assert highest.tolist() == [3, 3, 3, 3]
     assert jax.jit(candidates)(problem, lo, hi, jnp.zeros(4, jnp.int32)).all()
 
 
@@ -144,10 +146,8 @@ def random_tables(rng, number, m, W):
 def table_forms(table, lo, point, hi):
     def forms(lo, point, hi):
         levels = solve(table, point)
-        lowest, highest = ranges(table, lo, hi)
         return (
-            threshold(table, lo, hi, levels),
-            highest != lowest,
+            candidates(table, lo, hi, levels),
             two_call(lambda theta: solve(table, theta), lo, hi),
             ~stops(table, lo, hi, levels),
             lasting_arms(table, lo, hi, levels),
@@ -171,10 +171,9 @@ def test_every_form_for_tables_is_right_at_every_corner():
         coef, cost, quota, kind = arguments
         sets = both_kinds(number, 60, 3)
         forms = table_forms(cpe.table(coef, cost, quota, kind=kind), *sets)
-        by_threshold, counted, called, still_open, lasting = (np.asarray(form) for form in forms)
+        by_threshold, called, still_open, lasting = (np.asarray(form) for form in forms)
         expected = varies_over_corners(reference.table(*arguments), sets)
         np.testing.assert_array_equal(by_threshold, expected)
-        np.testing.assert_array_equal(counted, expected)
         np.testing.assert_array_equal(called, expected)
         np.testing.assert_array_equal(still_open, np.any(expected, axis=1))
         np.testing.assert_array_equal(lasting, expected)
@@ -219,7 +218,7 @@ def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
         return disagreement(problem, reachable(problem, lo, hi))
 
     pairs = jax.jit(jax.vmap(judge))(lo, hi)
-    monkeypatch.setattr(rows, "MAX_PAIRS", 0)
+    monkeypatch.setattr(enumerated, "MAX_PAIRS", 0)
     multiplied = jax.jit(jax.vmap(lambda lo, hi: judge(lo, hi)))(lo, hi)
     np.testing.assert_array_equal(pairs, multiplied)
 

@@ -38,7 +38,7 @@ def test_the_published_radius_by_hand():
         return sum(np.sqrt(2 * np.log(80 * n**3) / T) / 2 for T in (n - n // 2, n // 2)) <= 1
 
     expected = next(n for n in range(2, 1000) if leads(n))
-    state, _, _ = follow(cpe.clucb(cpe.best_arm(2), delta=0.1, radius="chen"), [1.0, 0.0])
+    state, _, _ = follow(cpe.clucb(cpe.best_arm(2), delta=0.1, radius=cpe.Chen()), [1.0, 0.0])
     assert state.pulls == expected
 
 

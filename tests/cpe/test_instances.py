@@ -8,7 +8,7 @@ import pytest
 import jaxbandits
 from jaxbandits import cpe
 from jaxbandits.cpe import decision, solve
-from jaxbandits.cpe._problem.entries import entry_values
+from jaxbandits.cpe._problem.kinds.table import entry_values
 
 KEY = jax.random.key(3)
 

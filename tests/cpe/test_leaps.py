@@ -111,20 +111,21 @@ def test_a_leap_changes_only_the_number_of_rounds(name, factory, leap, pulls_a_r
     settings = {"delta": 0.1, "observations": "binary", "estimator": estimator}
     single = record(factory(instance.problem, **settings), tape, 8000)
     several = record(factory(instance.problem, leap=leap, **settings), tape, 2000)
-    assert single.stop[-1]
-    assert several.stop[-1]
-    assert single.pulls[-1] == several.pulls[-1]
-    np.testing.assert_array_equal(single.answer[-1], several.answer[-1])
-    np.testing.assert_array_equal(single.counts[several.pulls], several.counts)
-    assert several.pulls[-1] > pulls_a_round * several.stop.argmax()
-    assert (several.arms < len(tape)).sum(axis=1).max() == leap
+    assert single.stops[-1]
+    assert several.stops[-1]
+    (single_pulls, single_counts), (pulls, counts) = single.watched, several.watched
+    assert single_pulls[-1] == pulls[-1]
+    np.testing.assert_array_equal(single.answers[-1], several.answers[-1])
+    np.testing.assert_array_equal(single_counts[pulls], counts)
+    assert pulls[-1] > pulls_a_round * several.stops.argmax()
+    assert (several.actions.arms < len(tape)).sum(axis=1).max() == leap
 
 
 def test_a_leap_grows_with_success_and_shrinks_with_failure():
     instance = cpe.best5()
     algorithm = cpe.coci(instance.problem, delta=0.1, observations="binary", leap=32)
     trace = record(algorithm, samples(instance, 2000, 4).astype(float), 800)
-    number = (trace.arms < 5).sum(axis=1)[: trace.stop.argmax()]
+    number = (trace.actions.arms < 5).sum(axis=1)[: trace.stops.argmax()]
     assert number[0] == 5  # the first pull of each arm
     reach = 1
     for pulls in number[1:]:

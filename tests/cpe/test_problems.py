@@ -3,6 +3,7 @@
 import itertools
 import math
 from functools import partial
+from typing import get_args
 
 import jax
 import jax.numpy as jnp
@@ -11,10 +12,10 @@ import pytest
 
 from jaxbandits import cpe
 from jaxbandits.cpe import Enumerated, OpinionSampling, Table, decision, find_bi_monotone_violation, oracle, solve
-from jaxbandits.cpe._problem.entries import entry_values
-from jaxbandits.cpe._problem.opinions import entries_above
-from jaxbandits.cpe._problem.problems import arm_count, float_dtype
-from jaxbandits.cpe._problem.rows import row_values
+from jaxbandits.cpe._problem.kinds.enumerated import row_values
+from jaxbandits.cpe._problem.kinds.opinions import entries_above
+from jaxbandits.cpe._problem.kinds.table import entry_values
+from jaxbandits.cpe._problem.problems import KINDS, Problem, arm_count, float_dtype
 
 KEY = jax.random.key(0)
 PATHS = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3), (2, 4), (3, 4)]
@@ -24,6 +25,10 @@ CONVEX = [(0.0, 1.3, 3.0, 5.1), (0.0, 1.55)]
 
 def constant_oracle(theta):
     return (theta > 0.5).astype(int)
+
+
+def test_every_kind_of_problem_has_its_functions():
+    assert tuple(KINDS) == get_args(Problem)
 
 
 # Tables

@@ -10,7 +10,7 @@ import pytest
 
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, Table, greedy_osa, oracle, osa_threshold, solve
-from jaxbandits.cpe._problem import entries
+from jaxbandits.cpe._problem.kinds import table
 
 KINDS = ("exactly", "at most", "at least")
 
@@ -60,7 +60,7 @@ def tables_and_points(seed, count=240, m=3, width=3):
 
 @pytest.mark.parametrize("ranked", [64, 0])
 def test_a_table_takes_the_smallest_of_the_best_decisions(monkeypatch, ranked):
-    monkeypatch.setattr(entries, "RANKED", ranked)
+    monkeypatch.setattr(table, "RANKED", ranked)
     kinds, problems, theta = tables_and_points(0)
     stacked = jax.tree.map(lambda *fields: np.stack(fields), *problems)
     levels = jax.jit(jax.vmap(lambda problem, theta: solve(problem, theta)))(stacked, jnp.asarray(theta))
@@ -74,13 +74,13 @@ def test_a_table_takes_the_smallest_of_the_best_decisions(monkeypatch, ranked):
 def test_bisection_equals_ranking_on_a_larger_table(monkeypatch, dtype):
     rng = np.random.default_rng(1)
     problem = cpe.opinion_sampling(rng.integers(1, 5, 9), 40, dtype=dtype)
-    assert problem.coef.size > entries.RANKED
+    assert problem.coef.size > table.RANKED
     theta = jnp.asarray(
         np.where(np.arange(60)[:, None] % 2, rng.random((60, 9)), rng.integers(0, 3, (60, 9)) / 8), dtype
     )
     theta = theta.at[0].set(0)
     bisected = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
-    monkeypatch.setattr(entries, "RANKED", 10**4)
+    monkeypatch.setattr(table, "RANKED", 10**4)
     ranked = jax.jit(jax.vmap(lambda x: solve(problem, x)))(theta)
     np.testing.assert_array_equal(bisected, ranked)
     np.testing.assert_array_equal(bisected[0], 0)
@@ -90,9 +90,9 @@ def test_ties_go_to_the_largest_index():
     np.testing.assert_array_equal(solver(cpe.best_arm(2))(jnp.asarray([0.5, 0.5])), [0, 1])
     np.testing.assert_array_equal(solver(cpe.top_k(4, 2))(jnp.asarray([0.2, 0.7, 0.7, 0.7])), [0, 0, 1, 1])
     # -0.0 and 0.0 are one value, also where floats are compared as integers.
-    wide = cpe.top_k(entries.RANKED + 1, 1)
-    theta = jnp.zeros(entries.RANKED + 1).at[-1].set(-0.0)
-    np.testing.assert_array_equal(np.flatnonzero(solver(wide)(theta)), [entries.RANKED])
+    wide = cpe.top_k(table.RANKED + 1, 1)
+    theta = jnp.zeros(table.RANKED + 1).at[-1].set(-0.0)
+    np.testing.assert_array_equal(np.flatnonzero(solver(wide)(theta)), [table.RANKED])
 
 
 def test_an_enumerated_class_takes_the_smallest_of_the_best_rows():

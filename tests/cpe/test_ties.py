@@ -16,7 +16,7 @@ from drivers.cpe import best
 
 from jaxbandits import cpe
 from jaxbandits.cpe import OpinionSampling, candidates, greedy_osa, osa_threshold, solve, stops
-from jaxbandits.cpe._problem import entries as _entries
+from jaxbandits.cpe._problem.kinds import table as _table
 
 M, WIDTH = 3, 3
 KINDS = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}
@@ -100,7 +100,7 @@ def as_floats(rows, dtype):
     ],
 )
 def test_ties_of_tables_go_to_the_leading_decision(monkeypatch, dtype, ranked):
-    monkeypatch.setattr(_entries, "RANKED", ranked)
+    monkeypatch.setattr(_table, "RANKED", ranked)
     tables, thetas = instances(0, 1000)
     solved = jax.jit(jax.vmap(lambda *case: solve(*case)))(stacked(tables, dtype), as_floats(thetas, dtype))
     expected = [chosen(*table, theta) for table, theta in zip(tables, thetas, strict=True)]

@@ -1,23 +1,12 @@
-"""Driver of an algorithm on recorded samples, without an environment."""
-
-from typing import NamedTuple
+"""Runs of combinatorial rules on recorded samples."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from drivers import tape as driver
+from drivers.tape import KEY, answered
 
+import jaxbandits
 from jaxbandits import cpe
-
-
-class Trace(NamedTuple):
-    """Course of a run, one entry per round, before its pulls; after the stop nothing changes."""
-
-    stop: np.ndarray  # bool (rounds,)
-    arms: np.ndarray  # int32 (rounds, leap)
-    pulls: np.ndarray  # int32 (rounds,)
-    counts: np.ndarray  # int32 (rounds, m)
-    answer: np.ndarray  # int32 (rounds, m)
 
 
 def answers(algorithm, tape):
@@ -32,24 +21,28 @@ def answers(algorithm, tape):
 
 
 def record(algorithm, tape, rounds):
+    """Traces a run, and watches pulls and counts."""
+
     @jax.jit
     def traced(tape):
-        _, (states, decisions) = driver.record(algorithm, answers(algorithm, tape), rounds)
-        return Trace(decisions.stop, decisions.action.arms, states.pulls, states.statistics.counts, decisions.answer)
+        pair = answered(algorithm, answers(algorithm, tape))
+        return jaxbandits.trace(KEY, *pair, rounds=rounds, watch=lambda state: (state.pulls, state.statistics.counts))
 
     return jax.device_get(traced(tape))
 
 
 def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
-    """Returns the last state, rounds and answer of a run whose samples are always theta."""
+    """Returns the last state, rounds and answer of a run whose samples are always theta; `hold` changes each state."""
 
     @jax.jit
     def end(theta):
         tape = theta[:, None]  # its only sample answers every number
-        return driver.finish(algorithm, answers(algorithm, tape), max_rounds, hold=hold)
+        plain, environment = answered(algorithm, answers(algorithm, tape))
+        held = plain._replace(observe=lambda *arguments: hold(plain.observe(*arguments)))
+        return jaxbandits.run(KEY, held, environment, max_rounds=max_rounds)
 
-    state, rounds, decision = jax.device_get(end(np.asarray(theta)))
-    return state, int(rounds), decision.answer.tolist()
+    outcome = jax.device_get(end(np.asarray(theta)))
+    return outcome.state, int(outcome.rounds), outcome.answer.tolist()
 
 
 @jax.jit

@@ -3,9 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from drivers import tape as driver
+from drivers.tape import KEY, answered, whole
 
-KEY = driver.KEY
+import jaxbandits
 
 
 def cumulate(tape):
@@ -23,20 +23,21 @@ def answers(tape):
 
 
 def trace(algorithm, tape, rounds):
-    """Returns the states and decisions of `rounds` rounds, stacked; after the stop the state stays."""
-    return driver.record(algorithm, answers(tape), rounds)[1]
+    """Returns the tape of `rounds` rounds, which watches the states; after the stop the state stays."""
+    return jaxbandits.trace(KEY, *answered(algorithm, answers(tape)), rounds=rounds, watch=whole)
 
 
 def follow(algorithm, tape, max_rounds=5000):
     """Returns the state at the stop, or after the last round, and the rounds."""
-    return driver.finish(algorithm, answers(tape), max_rounds)[:2]
+    outcome = jaxbandits.run(KEY, *answered(algorithm, answers(tape)), max_rounds=max_rounds)
+    return outcome.state, outcome.rounds
 
 
 def every_state(algorithm, tape, max_rounds):
     """Returns every state up to the stop, as a list."""
-    states, decisions = jax.device_get(jax.jit(lambda tape: trace(algorithm, tape, max_rounds + 1))(tape))
-    stop = int(np.argmax(decisions.stop)) if decisions.stop.any() else max_rounds
-    return [jax.tree.map(lambda x, t=t: x[t], states) for t in range(stop + 1)]
+    course = jax.device_get(jax.jit(lambda tape: trace(algorithm, tape, max_rounds + 1))(tape))
+    stop = int(np.argmax(course.stops)) if course.stops.any() else max_rounds
+    return [jax.tree.map(lambda x, t=t: x[t], course.watched) for t in range(stop + 1)]
 
 
 def rewards(theta, support, pulls, seed, scale=1.0):

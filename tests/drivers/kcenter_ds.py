@@ -3,8 +3,9 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from drivers import tape as driver
+from drivers.tape import answered, whole
 
+import jaxbandits
 from jaxbandits import kcenter
 
 KEY = jax.random.key(5)
@@ -25,25 +26,19 @@ def follow(make, points, *, rounds, k, levels=None, leap=1):
         def answer(state, action):
             return environment.respond(action, tape[state.pulls + jnp.arange(leap)])
 
-        state, (states, decisions) = driver.record(
-            algorithm, answer, rounds, start=KEY, key=lambda r, state: jax.random.fold_in(KEY, r)
+        course = jaxbandits.trace(KEY, *answered(algorithm, answer), rounds=rounds + 1, watch=whole)
+        actions = jax.tree.map(lambda x: x[:-1], course.actions)
+        return jax.tree.map(lambda x: x[-1], course.watched), (
+            actions.node,
+            actions.slot,
+            jnp.diff(course.watched.pulls),
         )
-        pulls = jnp.diff(jnp.append(states.pulls, state.pulls))
-        return state, (decisions.action.node, decisions.action.slot, pulls)
 
     def run(tape, *parameters):
         state, (node, slot, queries) = scan(jnp.asarray(tape), *parameters)
         return state, np.stack([node, slot, queries], axis=1)
 
     return run
-
-
-def one_by_one(queried, m):
-    """Splits leaps into single queries: (node, slot, cost) each."""
-    singles = []
-    for node, slot, queries in queried.tolist():
-        singles += [(node, slot, queries)] if queries == m else [(node, slot, 1)] * queries
-    return singles
 
 
 def tape(seed, m, size=20_000):

@@ -7,8 +7,9 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax import lax
+from drivers.tape import KEY, answered, whole
 
+import jaxbandits
 from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE
 
 
@@ -27,17 +28,14 @@ def _recorded(candidates, rewards, coins, scale, settings, *, factory, kernel):
     others = {"n_agents": agents} if "n_agents" in takes else {}
     others |= {"coins": coins} if "coins" in takes else {}
     algorithm = factory(candidates, kernel=lambda x, y: scale * kernel(x, y), horizon=horizon, **others, **settings)
-    key = jax.random.key(0)
 
-    def one_round(state, rewards):
-        action = algorithm.decide(key, state).action
-        state = algorithm.observe(state, action, rewards[jnp.arange(agents), action])
-        if algorithm.plan is not None:
-            state = lax.cond(algorithm.stale(state), partial(algorithm.plan, key), lambda state: state, state)
-        return state, Step(action, state, algorithm.decide(key, state).answer)
+    def answer(state, action):
+        return rewards[state.pulls // agents, jnp.arange(agents), action]
 
-    state, steps = lax.scan(one_round, algorithm.init(key), rewards)
-    return algorithm.decide(key, state).stop, steps
+    course = jaxbandits.trace(KEY, *answered(algorithm, answer), rounds=horizon + 1, watch=whole)
+    before, after = slice(horizon), slice(1, None)
+    states = jax.tree.map(lambda x: x[after], course.watched)
+    return course.stops[-1], Step(course.actions[before], states, course.answers[after])
 
 
 def follow(factory, candidates, rewards, coins=None, *, kernel=KERNEL, scale=1.0, **settings):

@@ -18,10 +18,9 @@ from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
 from jaxbandits.base import Environment, Status
-from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.run.recording import Curves
-from jaxbandits.engine.sweep import program, sizing
-from jaxbandits.engine.sweep.sizing import Shapes, default_lanes, shapes_of
+from jaxbandits.engine.sweep import layout, program
+from jaxbandits.engine.sweep.layout import OpenLayout, Shapes, default_lanes, local_mesh
 from jaxbandits.engine.sweep.tasks import make_job
 
 SCRIPT = """
@@ -66,7 +65,7 @@ def job(build, **settings):
 
 def traced(build):
     sweep = job(build)
-    return program.trace(sweep, shapes_of(sweep), 16)
+    return program.trace(sweep, OpenLayout(lanes=4, chunk=16), tasks=1)
 
 
 def same_bits(a, b):
@@ -158,7 +157,7 @@ def chatty(limit, key):
 
 @pytest.mark.parametrize("build", [counting, HEAVY], ids=["light", "heavy"])
 def test_program_has_no_collectives(build):
-    compiled, _, _ = program._compile(traced(build), local_mesh(), 4)
+    compiled, _, _ = program._compile(traced(build))
     text = compiled.as_text()
     assert "num_partitions=2" in text
     assert [word for word in COMMUNICATION if word in text] == []
@@ -174,7 +173,7 @@ def test_large_shared_arrays_are_hashed_inputs_of_the_program():
         return lambda limit, key: (counter(limit), noise)
 
     numbers = np.arange(2.0**20)
-    compiled, _, _ = program._compile(traced(reading(numbers)), local_mesh(), 4)
+    compiled, _, _ = program._compile(traced(reading(numbers)))
     sizes = compiled.memory_analysis()
     assert len(compiled.as_text()) < 10**5
     assert numbers.nbytes <= sizes.argument_size_in_bytes < 1.1 * numbers.nbytes
@@ -224,7 +223,7 @@ def test_lanes_that_cannot_fit_are_refused_before_they_are_compiled(monkeypatch)
 
 def test_lanes_beyond_a_limit_of_memory_are_refused_once_they_are_compiled(monkeypatch):
     """Memory is known once a program is compiled, before its batch has run for minutes."""
-    monkeypatch.setattr(sizing, "device_memory", lambda mesh: 5000)
+    monkeypatch.setattr(layout, "device_memory", lambda mesh: 5000)
     monkeypatch.setattr(program, "device_memory", lambda mesh: 5000)
     with pytest.raises(
         MemoryError, match=r"lanes=64 with chunk=256 do not fit into the device's memory \(.* of 0.005 MB"
@@ -244,10 +243,10 @@ def limited(monkeypatch, tmp_path):
         for name, text in dict(files).items():
             (tmp_path / "cgroup" / name).parent.mkdir(parents=True, exist_ok=True)
             (tmp_path / "cgroup" / name).write_text(text)
-        monkeypatch.setattr(sizing, "STATM", tmp_path / "statm")
-        monkeypatch.setattr(sizing, "GROUPS", tmp_path / "groups")
-        monkeypatch.setattr(sizing, "GROUP_ROOT", tmp_path / "cgroup")
-        return sizing.device_memory(Mesh(np.array(jax.local_devices()[:1]), ("devices",)))
+        monkeypatch.setattr(layout, "STATM", tmp_path / "statm")
+        monkeypatch.setattr(layout, "GROUPS", tmp_path / "groups")
+        monkeypatch.setattr(layout, "GROUP_ROOT", tmp_path / "cgroup")
+        return layout.device_memory(Mesh(np.array(jax.local_devices()[:1]), ("devices",)))
 
     return limit
 
@@ -279,7 +278,7 @@ def test_device_memory_without_limits_is_the_machines(limited, tmp_path):
     limited(space=10**9)
     (tmp_path / "statm").unlink()
     (tmp_path / "groups").unlink()
-    assert sizing.device_memory(Mesh(np.array(jax.local_devices()[:1]), ("devices",))) == PHYSICAL
+    assert layout.device_memory(Mesh(np.array(jax.local_devices()[:1]), ("devices",))) == PHYSICAL
 
 
 @pytest.mark.parametrize(

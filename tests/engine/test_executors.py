@@ -348,6 +348,7 @@ def test_dask_runs_the_shards_of_a_killed_worker_again(tmp_path):
 
 SCRIPT = """
 import sys
+from types import SimpleNamespace
 
 import jax
 import jaxbandits
@@ -369,15 +370,20 @@ arguments = {
 
 if __name__ == "__main__":
     with jaxbandits.process_pool(2) as pool:
-        jaxbandits.sweep(counting, **arguments, store=sys.argv[1], executor=pool, shards=6)
+
+        def submit(function, call, *others):
+            return pool.submit(function, call._replace(folder=sys.argv[2] or call.folder), *others)
+
+        executor = SimpleNamespace(submit=submit)
+        jaxbandits.sweep(counting, **arguments, store=sys.argv[1], executor=executor, shards=6)
 """
 
 
-def started(script, store):
+def started(script, store, seen_by_workers=""):
     """Starts the script in its own session, and waits until two of its shards have stored runs."""
     script.write_text(SCRIPT)
     process = subprocess.Popen(
-        [sys.executable, str(script), str(store)],
+        [sys.executable, str(script), str(store), seen_by_workers],
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
@@ -403,14 +409,17 @@ def can_be_locked(store):
 
 @pytest.mark.wide
 @pytest.mark.processes
-def test_workers_end_with_a_process_that_is_killed(tmp_path):
+@pytest.mark.parametrize("seen_by_workers", [pytest.param("", id="store"), pytest.param("/nowhere", id="memory")])
+def test_workers_end_with_a_process_that_is_killed(tmp_path, seen_by_workers):
     store = tmp_path / "store"
-    process = started(tmp_path / "script.py", store)
+    process = started(tmp_path / "script.py", store, seen_by_workers)
     process.kill()
     process.communicate(timeout=60)  # until the workers have closed their end, too
     until(lambda: can_be_locked(store))  # no worker is left that writes
     stored = len(jaxbandits.load(store).columns["row"])
     assert 0 < stored < 1200
+    if seen_by_workers:  # every shard that was returned is stored, whole
+        assert stored % 200 == 0
 
 
 def test_shard_waits_for_the_worker_that_holds_its_lock(tmp_path, plain):

@@ -41,8 +41,8 @@ def leads_somewhere(path):
 
 
 def test_docstrings_name_paths():
-    assert any("jaxbandits.engine.sweep.sizing.default_lanes" in named(file) for file in FILES)
-    assert not leads_somewhere("jaxbandits.engine.sweep.sizing.no_such_name")
+    assert any("jaxbandits.engine.sweep.layout.default_lanes" in named(file) for file in FILES)
+    assert not leads_somewhere("jaxbandits.engine.sweep.layout.no_such_name")
 
 
 @pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))

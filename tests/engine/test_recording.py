@@ -8,7 +8,8 @@ from engine.toys import KEY, PERTURBED, stride
 
 import jaxbandits
 from jaxbandits.base import Status
-from jaxbandits.engine.run.loop import run, streams
+from jaxbandits.engine.run.loop import run
+from jaxbandits.engine.run.round import streams
 
 MARKS = (0, 2, 3, 12, 20, 21, 1000)
 SETTINGS = {"key": KEY, "max_rounds": 100, "progress": False, "chunk": 4}

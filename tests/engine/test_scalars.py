@@ -12,10 +12,9 @@ from jax import lax
 
 import jaxbandits
 from jaxbandits.engine import scalars
-from jaxbandits.engine.cluster.shards import local_mesh
 from jaxbandits.engine.scalars import pieces as scalar_pieces
 from jaxbandits.engine.sweep import program
-from jaxbandits.engine.sweep.sizing import shapes_of
+from jaxbandits.engine.sweep.layout import OpenLayout
 from jaxbandits.engine.sweep.tasks import make_job
 
 KEY = jax.random.key(5)
@@ -33,11 +32,11 @@ ALWAYS = ("clucb",)
 OPTIMISED = ("kl-lucb", "ns-ts", "lingape", "coci")
 
 
-def lane_of(name):
+def lane_of(name, scalars=False):
     job = make_job(
         lambda task, key: CASES[name].make(jnp.float64), None, seeds=LANES, key=KEY, max_rounds=10**6, metrics=None
     )
-    return program.trace(job, shapes_of(job), CHUNK)
+    return program.trace(job, OpenLayout(LANES, CHUNK, scalars), tasks=LANES)
 
 
 def advanced(lane):
@@ -93,7 +92,7 @@ def test_rounds_by_scalars_are_those_by_arrays(name, monkeypatch):
     lane = lane_of(name)
     if not scalars.qualifies(program.loop_of(lane)):
         pytest.skip(f"{name} stays by arrays")
-    assert_alike(advanced(lane), advanced(lane._replace(scalars=True)), PARTED.get(name, 0))
+    assert_alike(advanced(lane), advanced(lane_of(name, scalars=True)), PARTED.get(name, 0))
 
 
 @jax.custom_vjp
@@ -173,6 +172,6 @@ def test_store_records_scalars(tmp_path):
     with pytest.raises(ValueError, match=r"arguments\.scalars: true in the store, false now"):
         sweep(2, scalars=False)
     np.testing.assert_array_equal(sweep(2).columns["pulls"], first.columns["pulls"])  # as the store holds
-    assert not program.choose_scalars(lane_of("coci"), local_mesh(), None).scalars  # a CPU
+    assert not lane_of("coci", scalars=None).layout.scalars  # a CPU
     with pytest.raises(ValueError, match="scalars must be"):
         sweep(2, scalars=2)

@@ -13,7 +13,8 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
 from jaxbandits.base import Algorithm, Decision, Environment, Status
-from jaxbandits.engine.run.loop import advance, ask, run, streams
+from jaxbandits.engine.run.loop import advance, ask, run
+from jaxbandits.engine.run.round import streams
 from jaxbandits.engine.sweep.queue import Queue
 
 

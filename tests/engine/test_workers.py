@@ -9,7 +9,7 @@ import pytest
 
 import jaxbandits
 from jaxbandits.engine.cluster.workers import share_out
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 
 
 @pytest.fixture

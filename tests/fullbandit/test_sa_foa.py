@@ -73,11 +73,10 @@ def end(design, tape, delta=0.05, epsilon=0.3, scale=0.4 / 3, threshold=0.5, gro
     """Returns stop, pulls, answer and hazard at the end; all numbers are traced."""
     numbers = {"delta": delta, "epsilon": epsilon, "noise_scale": scale, "threshold": threshold}
     algorithm = sa_foa(design, **numbers, pace=Pace(growth=growth, pull_variance=variance))
-    states, decisions = trace(algorithm, tape, 160)
-    return jax.tree.map(
-        lambda x: x[-1],
-        {"stop": decisions.stop, "pulls": states.pulls, "answer": decisions.answer, "hazard": states.hazard},
-    )
+    course = trace(algorithm, tape, 160)
+    pulls, hazard = course.watched.pulls, course.watched.hazard
+    ends = {"stop": course.stops, "pulls": pulls, "answer": course.answers, "hazard": hazard}
+    return jax.tree.map(lambda x: x[-1], ends)
 
 
 def arms(mask):
@@ -387,8 +386,8 @@ def test_designs_may_be_stacked_and_every_number_traced():
         assert together["pulls"][i] == alone["pulls"]
     # A concrete design and concrete numbers take other branches of the program, with the same result.
     algorithm = make(growth=0.05, noise_scale=0.1)
-    states, _ = jax.jit(lambda: trace(algorithm, tape, 160))()
-    assert states.pulls[-1] == together["pulls"][0]
+    course = jax.jit(lambda: trace(algorithm, tape, 160))()
+    assert course.watched.pulls[-1] == together["pulls"][0]
 
 
 def test_float32_keeps_its_dtype():

@@ -11,7 +11,7 @@ from scipy import stats
 import jaxbandits
 from experiments.bench.reference import kernel_duets as reference
 from jaxbandits import Status, kernel, run
-from jaxbandits.engine.run.loop import streams
+from jaxbandits.engine.run.round import streams
 from jaxbandits.kernel._problem.settings import picked
 from jaxbandits.kernel._shared.duets_server import (
     HEAD,

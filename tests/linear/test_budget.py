@@ -125,8 +125,8 @@ def test_no_round_has_a_loop_of_unknown_length():
             planned = algorithm._replace(init=lambda key, a=algorithm: a.plan(key, a.init(key)))
             primitives |= primitives_of_a_round(planned, linear.environment(instance, linear.Allocation))
         assert "while" not in primitives, rule
-    for rule in (linear.lin_ucb, partial(linear.lin_ts, horizon=90)):
-        algorithm = rule(ARMS, delta=0.1, norm_bound=1.0)
+    proved = linear.Proved(delta=0.1, norm_bound=1.0, horizon=90)
+    for algorithm in (linear.lin_ucb(ARMS, delta=0.1, norm_bound=1.0), linear.lin_ts(ARMS, width=proved)):
         assert "while" not in primitives_of_a_round(algorithm, linear.environment(instance))
 
 

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers.programs import primitives_of_a_round
+from drivers.stops import by_ratios
 from jax import lax
 from scipy.optimize import linprog
 
@@ -30,13 +31,14 @@ from jaxbandits.numerics.design import design, frank_wolfe
 
 KEY = jax.random.key(0)
 GK16 = thresholds.gk16(arms=2)
+STOP = linear.likelihood_ratio(GK16, delta=0.1)
 RNG = np.random.default_rng(0)
 ARMS = RNG.normal(size=(6, 3))
 
 
 def settings_of(arms, **options):
-    defaults = {"items": None, "epsilon": 0.0, "ridge": 1.0, "glr_ridge": None, "noise_scale": 1.0, "eliminate": None}
-    return checked_settings(arms, delta=0.1, threshold=GK16, **(defaults | {"start": "arms"} | options))
+    stop = linear.likelihood_ratio(GK16, delta=0.1, **options)
+    return checked_settings(arms, stop, ridge=1.0, noise_scale=1.0, start="arms")
 
 
 @functools.cache
@@ -183,7 +185,7 @@ def test_frank_wolfe_is_close_to_the_optimal_design():
 
 
 RULES = (
-    *(linear.uniform, linear.lingape, linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas, linear.l_t3c),
+    *(linear.uniform, linear.lingape_glr, linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas, linear.l_t3c),
     *(functools.partial(linear.lin_ttts, draws=4), functools.partial(linear.fws, steps=4)),
 )
 
@@ -191,7 +193,7 @@ RULES = (
 def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
     instance = linear.sphere(0, 6, 3, 0.5)
     for rule in RULES:
-        algorithm = rule(instance.arms, delta=0.1, threshold=GK16)
+        algorithm = rule(instance.arms, stop=STOP)
         action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
         primitives = primitives_of_a_round(algorithm, linear.environment(instance, action))
         assert primitives, rule
@@ -204,7 +206,7 @@ def test_first_spanner_takes_the_first_arms_that_span():
 
 def test_start_with_a_spanner_pulls_it_first():
     instance = linear.Instance(jnp.asarray([[0.0, 1], [0, 2], [1, 1], [1, 0]]), jnp.asarray([1.0, 0.0]), 1.0)
-    algorithm = linear.uniform(instance.arms, delta=0.1, threshold=thresholds.gk16(arms=4), start="spanner")
+    algorithm = linear.uniform(instance.arms, stop=STOP, start="spanner")
     tape = jaxbandits.trace(KEY, algorithm, linear.environment(instance), rounds=3)
     np.testing.assert_array_equal(tape.actions.arm[:2], [0, 2])
 
@@ -250,14 +252,14 @@ def test_characteristic_time_is_certified_against_random_shares():
 )
 def test_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
-        linear.uniform(**({"arms": np.eye(2), "delta": 0.1, "threshold": GK16} | arguments))
+        by_ratios(linear.uniform)(**({"arms": np.eye(2), "delta": 0.1, "threshold": GK16} | arguments))
 
 
 @pytest.mark.parametrize("rule", [linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas])
 @pytest.mark.parametrize("arms", [np.diag([1.0, 1.0, 0.0])[:2], np.array([[1.0, 0, 0], [0, 1.0, 0], [0.8, 0.5, 0]])])
 def test_rules_that_invert_the_design_of_shares_refuse_arms_without_full_rank(rule, arms):
     with pytest.raises(ValueError, match=r"arms must have rank 3 \(see linear.reduce_rank\), got 2"):
-        rule(arms, delta=0.1, threshold=GK16)
+        rule(arms, stop=STOP)
 
 
 @pytest.mark.parametrize(
@@ -265,10 +267,17 @@ def test_rules_that_invert_the_design_of_shares_refuse_arms_without_full_rank(ru
     [
         (lambda **a: linear.lingame_c(**a, max_pairs=3), "max_pairs must be at least 4"),
         (lambda **a: linear.lazy_tas(**a, spanner=[0, 0]), "spanner must name 2 arms"),
-        (lambda **a: linear.l_t3c(**a, items=np.eye(2), leader_share=0.5), "leader_share must be None"),
+        (
+            lambda arms, stop: linear.l_t3c(arms, stop=stop._replace(items=np.eye(2)), leader_share=0.5),
+            "leader_share must be None",
+        ),
+        (
+            lambda arms, stop: linear.lingape_glr(arms, stop=stop._replace(items=np.eye(2)), ratios=np.ones((2, 2, 2))),
+            "ratios must be None where the stop has items",
+        ),
         (lambda **a: linear.fixed_weights(a.pop("arms"), np.ones(2), **a), "allocation must sum to 1"),
     ],
 )
 def test_bad_options(call, message):
     with pytest.raises(ValueError, match=message):
-        call(arms=np.eye(2), delta=0.1, threshold=GK16)
+        call(arms=np.eye(2), stop=STOP)

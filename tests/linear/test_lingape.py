@@ -31,7 +31,7 @@ ROUNDS = 5100
 
 
 @functools.cache
-def recorder(rule, leap, rounds):
+def recorder(leap, rounds):
     """Builds a program for all states and decisions on recorded rewards; after the stop nothing changes.
 
     It is compiled once per shape.
@@ -39,7 +39,7 @@ def recorder(rule, leap, rounds):
 
     @jax.jit
     def record(arms, ratios, numbers, sums):
-        algorithm = lingape(arms, rule=rule, ratios=ratios, leap=leap, **numbers)
+        algorithm = lingape(arms, ratios=ratios, leap=leap, **numbers)
 
         def one(state, _):
             decision = algorithm.decide(KEY, state)
@@ -53,13 +53,13 @@ def recorder(rule, leap, rounds):
     return record
 
 
-def drive(arms, rewards, *, rule="greedy", ratios=None, leap=1, rounds=ROUNDS, **numbers):
+def drive(arms, rewards, *, ratios=None, leap=1, rounds=ROUNDS, **numbers):
     """Feeds LinGapE the reward `rewards[arm, n]` at the n-th pull of an arm.
 
     It returns the states and decisions up to the stop, as arrays.
     """
     sums = np.pad(np.cumsum(rewards, axis=1), ((0, 0), (1, 0)))
-    steps = jax.device_get(recorder(rule, leap, rounds)(np.asarray(arms), ratios, numbers, sums))
+    steps = jax.device_get(recorder(leap, rounds)(np.asarray(arms), ratios, numbers, sums))
     stop = steps[1].stop
     return jax.tree.map(lambda x: x[: int(stop.argmax()) + 1 if stop.any() else rounds], steps)
 
@@ -164,7 +164,7 @@ def test_a_leap_pulls_what_single_rounds_pull(rule):
     ratios = linear.ratio_tables(instance.arms).p if rule == "ratio" else None
     rng = np.random.default_rng(3)
     tape = rng.normal(size=(3, 20000)) + np.asarray(instance.arms @ instance.theta)[:, None]
-    settings = {"delta": 0.1, "rule": rule, "ratios": ratios}
+    settings = {"delta": 0.1, "ratios": ratios}
     states, decisions = drive(instance.arms, tape, **settings)
     leap_states, leap_decisions = drive(instance.arms, tape, leap=65536, **settings)
     round_at = {pulls: n for n, pulls in enumerate(states.pulls.tolist())}
@@ -199,7 +199,7 @@ def test_no_path_inside_the_envelope_breaks_a_leap(rule):
     instance, delta = linear.soare(3, omega=0.03), 0.05
     arms = np.asarray(instance.arms)
     ratios = linear.ratio_tables(arms).p if rule == "ratio" else None
-    settings = {"delta": delta, "rule": rule, "ratios": ratios}
+    settings = {"delta": delta, "ratios": ratios}
     leaping, plain = lingape(instance.arms, **settings, leap=65536), lingape(instance.arms, **settings)
     decide, observe = jax.jit(plain.decide), jax.jit(plain.observe)
     leap_decide = jax.jit(leaping.decide)
@@ -434,40 +434,31 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ({"noise_scale": -2.0}, "noise_scale must be positive, got -2.0"),
         ({"norm_bound": -1.0}, "norm_bound must be at least 0, got -1.0"),
         ({"union_bound": 0.0}, "union_bound must be positive, got 0.0"),
-        ({"rule": "best"}, "rule must be one of 'greedy', 'ratio', got 'best'"),
-        ({"rule": "ratio"}, r"ratios must be given with rule='ratio' \(see linear.ratio_tables.*, got None"),
         (
-            {"rule": "ratio", "ratios": jnp.ones((2, 2))},
+            {"ratios": jnp.ones((2, 2))},
             r"ratios must be an array of real numbers of shape \(3, 3, 3\), got .*\(2, 2\)",
         ),
         (
-            {"rule": "ratio", "ratios": jnp.ones((3, 3, 3))},
+            {"ratios": jnp.ones((3, 3, 3))},
             "ratios must sum to 1 over the last axis for every i != j",
         ),
-        ({"rule": "ratio", "ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
-        ({"rule": "ratio", "ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
+        ({"ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
+        ({"ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
         ({"arms": jnp.ones(3)}, r"arms must be an array of real numbers of shape \(K, d\), got \[1. 1. 1.\]"),
         ({"arms": jnp.ones((1, 3))}, r"arms must have at least 2 rows, got \(1, 3\)"),
         ({"arms": jnp.asarray([[1.0, jnp.nan], [0.0, 1.0]])}, "arms must be finite"),
         ({"arms": jnp.zeros((2, 2))}, "arms must have no two equal rows"),
         ({"arms": jnp.ones((2, 2))}, "arms must have no two equal rows"),
-        ({"leap": 65536, "leap_margin": 5.0}, "leap_margin must be at least 7, got 5.0"),
+        ({"leap": linear.Leap(margin=5.0)}, "leap.margin must be at least 7, got 5.0"),
         ({"leap": 0}, r"leap must be an integer in \[1, 1048576\], got 0"),
         ({"leap": 2**21}, r"leap must be an integer in \[1, 1048576\], got 2097152"),
         ({"leap": True}, r"leap must be an integer in \[1, 1048576\], got True"),
-        ({"leap": 65536, "leap_noise_scale": 0.0}, "leap_noise_scale must be positive, got 0.0"),
+        ({"leap": linear.Leap(noise_scale=0.0)}, "leap.noise_scale must be positive, got 0.0"),
         (
             {"leap": 65536, "arms": np.eye(3, dtype=jnp.float32)},
             "arms must be float64 with leap > 1, got .*float32",
         ),
-        ({"items": ARMS}, "items must be None without a threshold"),
-        ({"start": "spanner"}, "start must be 'arms' without a threshold, got 'spanner'"),
-        ({"width": "log"}, "width must be 'threshold' without a threshold, got 'log'"),
-        ({"threshold": GK16, "leap": 2}, "leap must be 1 with a threshold, got 2"),
-        ({"threshold": GK16, "union_bound": 1.0}, "union_bound must be None with a threshold, got 1.0"),
-        ({"threshold": GK16, "norm_bound": 7.0}, "norm_bound must be None with a threshold, got 7.0"),
-        ({"leap_margin": 99.0}, "leap_margin must be None without leaps, got 99.0"),
-        ({"leap_noise_scale": 2.0}, "leap_noise_scale must be None without leaps, got 2.0"),
+        ({"leap": linear.Leap(most=0)}, r"leap.most must be an integer in \[1, 1048576\], got 0"),
     ],
 )
 def test_bad_input(settings, message):
@@ -501,11 +492,11 @@ def test_numpy_arms_are_arms():
     "rule",
     [
         partial(lingape, delta=0.1),
-        partial(lingape, delta=0.1, threshold=thresholds.gk16()),
-        partial(linear.uniform, delta=0.1, threshold=thresholds.gk16()),
-        partial(linear.l_t3c, delta=0.1, threshold=thresholds.gk16(), glr_ridge=0),
+        partial(linear.lingape_glr, stop=linear.likelihood_ratio(thresholds.gk16(), delta=0.1)),
+        partial(linear.uniform, stop=linear.likelihood_ratio(thresholds.gk16(), delta=0.1)),
+        partial(linear.l_t3c, stop=linear.likelihood_ratio(thresholds.gk16(), delta=0.1, glr_ridge=0)),
         partial(linear.lin_ucb, delta=0.1, norm_bound=1.0),
-        partial(linear.lin_ts, delta=0.1, norm_bound=1.0, horizon=100),
+        partial(linear.lin_ts, width=linear.Proved(0.1, 1.0, 100)),
     ],
 )
 def test_rank_one_updates_that_lose_their_digits_are_refused(rule):

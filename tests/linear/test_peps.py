@@ -45,18 +45,8 @@ def test_drawn_returns_indices_by_their_weights():
 def sampler_program():
     @jax.jit
     def program(arms, items, noise_scale):
-        settings = checked_settings(
-            arms,
-            delta=0.1,
-            threshold=GK16,
-            items=items,
-            epsilon=0.0,
-            ridge=0.5,
-            glr_ridge=None,
-            noise_scale=noise_scale,
-            eliminate=None,
-            start="arms",
-        )
+        stop = linear.likelihood_ratio(GK16, delta=0.1, items=items)
+        settings = checked_settings(arms, stop, ridge=0.5, noise_scale=noise_scale, start="arms")
         algorithm = algorithm_from_rule(
             settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()), draws=True
         )
@@ -94,18 +84,8 @@ def test_alternatives_against_rejection(items, noise_scale):
 
 
 def test_alternatives_in_far_half_spaces_do_not_underflow():
-    settings = checked_settings(
-        np.eye(2),
-        delta=0.1,
-        threshold=GK16,
-        items=None,
-        epsilon=0.0,
-        ridge=1.0,
-        glr_ridge=None,
-        noise_scale=1.0,
-        eliminate=None,
-        start="arms",
-    )
+    stop = linear.likelihood_ratio(GK16, delta=0.1)
+    settings = checked_settings(np.eye(2), stop, ridge=1.0, noise_scale=1.0, start="arms")
     algorithm = algorithm_from_rule(settings, lambda key, state, comparison: (jnp.argmin(state.counts), ()), draws=True)
     state = algorithm.init(KEY)
     for reward in (1000.0, 0.0):
@@ -126,7 +106,8 @@ def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
             at=[n for n in (30, 100, 300, 1000, 3000) if n <= horizon],
             value=lambda state, decision: {"right": linear.is_right(instance, decision.answer)},
         )
-        rule = linear.peps(instance.arms, delta=None if threshold is None else 0.1, threshold=threshold, draws=draws)
+        stop = linear.no_stop() if threshold is None else linear.likelihood_ratio(threshold, delta=0.1)
+        rule = linear.peps(instance.arms, stop=stop, draws=draws)
         return rule, linear.environment(instance, linear.Step), right
 
     return jaxbandits.sweep(build, seeds=seeds, key=KEY, horizon=horizon, progress=False).columns
@@ -156,9 +137,8 @@ def test_figures_on_soare():
         ({"draws": 0}, r"draws must be an integer in \[1, 65536\], got 0"),
         ({"draws": 65537}, r"draws must be an integer in \[1, 65536\], got 65537"),
         ({"mix": 0.5, "arms": np.array([[1.0, 0], [2.0, 0]])}, "arms must have rank 2"),
-        ({"items": np.eye(3)}, "items must have 2 columns"),
     ],
 )
 def test_bad_input(changes, message):
     with pytest.raises(ValueError, match=message):
-        linear.peps(**({"arms": np.eye(2), "delta": 0.1, "threshold": GK16} | changes))
+        linear.peps(**({"arms": np.eye(2), "stop": linear.likelihood_ratio(GK16, delta=0.1)} | changes))

@@ -185,7 +185,6 @@ def test_published_constants_on_soare():
         ({"rounding": 0.0}, r"rounding must lie in \(0, 1\), got 0.0"),
         ({"rounding": 1.0}, r"rounding must lie in \(0, 1\), got 1.0"),
         ({"reuse": 1}, "reuse must be True or False"),
-        ({"against": "pairs"}, "against must be one of"),
         ({"max_pulls": 2}, r"max_pulls must be an integer in \[3, \d+\], got 2"),
         ({"design_steps": 0}, "design_steps must be an integer of at least 1, got 0"),
     ],

@@ -27,7 +27,7 @@ def test_a_phase_takes_the_fewest_pulls_by_hand():
     # m pulls of each canonical arm leave 2/m on every pair, so 0.1 of the first width 1/31 takes m = 620.
     algorithm = xy_adaptive(np.eye(5), delta=0.05)
     state = algorithm.plan(KEY, algorithm.init(KEY))
-    assert np.all(np.abs(np.asarray(state.counts) - 620) <= 1)
+    assert np.all(np.abs(np.asarray(state.due) - 620) <= 1)
     assert state.next_squared_width <= 1 / 310 * (1 + 1e-12)
 
 
@@ -126,7 +126,7 @@ def test_a_nan_in_one_phase_ends_the_run():
     instance = canonical(0.5)
     algorithm = xy_adaptive(instance.arms, delta=0.05)
     rewards = environment(instance, Allocation)
-    first_phase = algorithm.plan(KEY, algorithm.init(KEY)).counts.sum()
+    first_phase = algorithm.plan(KEY, algorithm.init(KEY)).due.sum()
 
     def respond(action, noise):
         return jnp.where(action.counts.sum() <= first_phase, jnp.nan, rewards.respond(action, noise))

@@ -67,7 +67,7 @@ def uniform(problem, plain, means, scale):
     )
 
 
-def clucb(problem, plain, means, radius="coci", noise_scale=0.5):
+def clucb(problem, plain, means, radius=None):
     tape = np.random.default_rng(2).uniform(size=(len(means), 1200))
     observations = "binary" if plain.decisions.sum(axis=1).max() == 1 else "unit"
     if observations == "binary":
@@ -75,8 +75,8 @@ def clucb(problem, plain, means, radius="coci", noise_scale=0.5):
     else:
         # Sums of estimates of 0/1 samples tie up to rounding, and CLUCB depends on how ties break.
         tape = np.array(means)[:, None] + 0.1 * (tape - 0.5)
-    radius_of = functools.partial(reference.chen_radius, delta=0.1, scale=noise_scale) if radius == "chen" else None
-    settings = {"radius": radius, "noise_scale": noise_scale} if radius == "chen" else {}
+    radius_of = radius and functools.partial(reference.chen_radius, delta=0.1, scale=radius.noise_scale)
+    settings = {} if radius is None else {"radius": radius}
     rounds = reference.clucb(plain, tape, delta=0.1, radius_of=radius_of)
     return laid(functools.partial(cpe.clucb, problem, delta=0.1, observations=observations, **settings), tape, rounds)
 
@@ -88,7 +88,6 @@ TOP = cpe.top_k(5, 2), reference.table(np.ones((5, 1)), np.zeros((5, 1)), 2)
 DECKS = SITES, reference.table(SITES.coef, SITES.cost, 2)
 EDGES = TREES, reference.linear(TREES.rows, bi_monotone=True)
 ROUTES = PATHS, reference.linear(PATHS.rows)
-CHEN = functools.partial(clucb, radius="chen")
 
 CASES = {
     "coci, ties": lambda: coci(*TIES, (1.0, 0.7, 0.4, 0.0), 0.5),
@@ -101,8 +100,8 @@ CASES = {
     "uniform, water": lambda: uniform(WATER, WATERS, (0.6, 0.85, 0.15), 0.3),
     "uniform, trees": lambda: uniform(*EDGES, (0.9, 0.8, 0.1, 0.9, 0.1), 0.5),
     "clucb, best": lambda: clucb(cpe.best_arm(4), BEST[4], (0.95, 0.4, 0.3, 0.2)),
-    "clucb, best, chen": lambda: CHEN(cpe.best_arm(4), BEST[4], (0.95, 0.4, 0.3, 0.2)),
-    "clucb, sites, chen": lambda: CHEN(*DECKS, (0.9, 0.6, 0.3, 0.2, 0.1), noise_scale=0.3),
+    "clucb, best, chen": lambda: clucb(cpe.best_arm(4), BEST[4], (0.95, 0.4, 0.3, 0.2), cpe.Chen()),
+    "clucb, sites, chen": lambda: clucb(*DECKS, (0.9, 0.6, 0.3, 0.2, 0.1), cpe.Chen(0.3)),
     "clucb, paths": lambda: clucb(*ROUTES, (0.9, 0.2, 0.5, 0.2, 0.4, 0.6, 0.9)),
     "clucb, offsets": lambda: clucb(OFFSETS, reference.linear(OFFSETS.rows, OFFSETS.offset), (0.9, 0.2, 0.6, 0.15)),
 }

@@ -8,7 +8,7 @@ from transcriptions.laid import KEY, Laid, after, replayed, unless, until_the_en
 
 from experiments.bench.reference import fullbandit as reference
 from jaxbandits import Tape, fullbandit
-from jaxbandits.engine.run.loop import streams
+from jaxbandits.engine.run.round import streams
 from jaxbandits.fullbandit import Pulls
 from jaxbandits.fullbandit._algorithms.sa_foa import LotteryPulls, sampled_rows
 

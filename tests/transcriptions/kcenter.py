@@ -13,7 +13,7 @@ from transcriptions.laid import KEY, Laid, only_last, traced, unless
 from experiments.bench.reference import kcenter_ds, kcenter_ns
 from experiments.kcenter.single_node import leader_alone
 from jaxbandits import Tape, kcenter
-from jaxbandits.engine.run.loop import streams
+from jaxbandits.engine.run.round import streams
 from jaxbandits.kcenter import KL, Lemma1, Lil, Pull
 from jaxbandits.kcenter._shared.stages import draw_arms
 from jaxbandits.numerics.beta import beta, beta_or_nan

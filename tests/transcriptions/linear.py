@@ -4,6 +4,7 @@ import functools
 
 import jax
 import numpy as np
+from drivers.stops import by_ratios
 from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, until_the_end
 
 from experiments.bench.reference import fixed_designs, linear_glr, linear_peps, linear_rage, lingape
@@ -18,9 +19,8 @@ from jaxbandits.testing import round_keys
 # LinGapE
 
 
-@functools.cache
-def lingape_of(rule):
-    return lambda arms, ratios, numbers: linear.lingape(arms, rule=rule, ratios=ratios, **numbers)
+def lingape_of(arms, ratios, numbers):
+    return linear.lingape(arms, ratios=ratios, **numbers)
 
 
 def gaps(rule, seed):
@@ -47,7 +47,7 @@ def gaps(rule, seed):
         stops=np.arange(rounds) >= pulls,
         answers=unless(np.arange(rounds) < pulls, np.full(rounds, answer)),
     )
-    return Laid(theirs, replayed(lingape_of(rule), theirs, arms, ratios, settings))
+    return Laid(theirs, replayed(lingape_of, theirs, arms, ratios, settings))
 
 
 # XY-static
@@ -149,7 +149,8 @@ def rage_of(reuse, has_items, against):
     del has_items  # a part of the cache key, because items change the shapes
 
     def build(arms, items, numbers):
-        return linear.rage(arms, items=items, reuse=reuse, against=against, design_steps=STEPS, **numbers)
+        rage = linear.rage_leader if against == "leader" else linear.rage
+        return rage(arms, items=items, reuse=reuse, design_steps=STEPS, **numbers)
 
     return build
 
@@ -268,7 +269,7 @@ def ratios(
         common["glr_ridge"] = 0
 
     def build():
-        return factory(arms, delta=DELTA, threshold=kind, items=compared, **common)
+        return by_ratios(factory)(arms, delta=DELTA, threshold=kind, items=compared, **common)
 
     ours = replayed(build, theirs)
     return Laid(theirs, ours._replace(actions=Pull(ours.actions.arm, ours.actions.times)))
@@ -302,7 +303,7 @@ def leader_of(stats, items):
 
 
 def by_ratio(arms, **settings):
-    return linear.lingape(arms, rule="ratio", ratios=linear.ratio_tables(arms).p, **settings)
+    return linear.lingape_glr(arms, ratios=linear.ratio_tables(arms).p, **settings)
 
 
 def gap_ratio(arms, items):
@@ -351,9 +352,9 @@ RATIOS = {
         linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7, support=True),
         {"first": SPANNER},
     ),
-    "lingape, threshold": (linear.lingape, linear_glr.lingape(gk16, DELTA), {"items": True, "epsilon": 0.2}),
+    "lingape, threshold": (linear.lingape_glr, linear_glr.lingape(gk16, DELTA), {"items": True, "epsilon": 0.2}),
     "lingape, log": (
-        functools.partial(linear.lingape, width="log"),
+        functools.partial(linear.lingape_glr, width="log"),
         linear_glr.lingape(None, DELTA),
         {"eliminate": "both"},
     ),

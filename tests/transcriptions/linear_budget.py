@@ -156,9 +156,11 @@ def regret(factory, seed, **settings):
         observed[t] = tape[arm, counts[arm]]
         counts[arm] += 1
     theirs = Tape(Pull(pulled, np.ones(LENGTH, int)), observed, np.zeros(LENGTH, bool), answers)
-    given = SETTINGS | settings
-    if settings.get("scale") is not None:
-        given = {name: given[name] for name in ("ridge", "noise_scale", "scale")}
+    given = SETTINGS
+    if factory is linear.lin_ts:
+        proved = linear.Proved(given["delta"], given["norm_bound"], settings.get("horizon"))
+        width = proved if settings["scale"] is None else linear.Posterior(settings["scale"])
+        given = {"width": width, "ridge": given["ridge"], "noise_scale": given["noise_scale"]}
     return Laid(theirs, replayed(functools.partial(factory, arms, **given), theirs))
 
 

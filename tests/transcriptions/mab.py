@@ -10,7 +10,7 @@ from transcriptions.laid import KEY, Laid, only_last, replayed, traced, unless
 
 from experiments.bench.reference import mab as reference
 from jaxbandits import Environment, Tape, mab, numbered
-from jaxbandits.engine.run.loop import streams
+from jaxbandits.engine.run.round import streams
 from jaxbandits.mab import Pull, Rewards
 from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms, posterior_draws
 from jaxbandits.numerics.ties import draw_words

@@ -1,22 +1,42 @@
 """CLUCB: pull the arm with fewest pulls on which the best decision and its rival differ (Chen et al., 2014)."""
 
 import math
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.checks import is_concrete, require
-from jaxbandits.cpe._problem.entries import entry_values
+from jaxbandits.checks import require
 from jaxbandits.cpe._problem.environment import Pulls, made_for, pulled_before
-from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Problem, Table, arm_count, check_problem, float_dtype
-from jaxbandits.cpe._problem.solve import best_levels
+from jaxbandits.cpe._problem.kinds.enumerated import Enumerated
+from jaxbandits.cpe._problem.kinds.graphic import Graphic
+from jaxbandits.cpe._problem.kinds.table import Table
+from jaxbandits.cpe._problem.problems import (
+    Problem,
+    arm_count,
+    best_levels,
+    check_problem,
+    float_dtype,
+    kind_of,
+    needed,
+)
 from jaxbandits.cpe._shared.estimate import Observations, Statistics, add, empty, estimate, squared_radius
-from jaxbandits.numerics.linalg import dot
 
-Radius = Literal["coci", "chen"]
+
+class Coci(NamedTuple):
+    """Radius of `coci` for `clucb`: the two algorithms then differ only in the arms they pull."""
+
+
+class Chen(NamedTuple):
+    """Published radius of `clucb`, noise_scale sqrt(2 ln(4 m n^3 / delta) / T)."""
+
+    # () > 0, sub-Gaussian constant in units of reward. 1/2 is sharp for samples in [0, 1]; the published choice is 1
+    noise_scale: Array | float = 0.5
+
+
+COCI = Coci()
 
 
 class State(NamedTuple):
@@ -30,8 +50,7 @@ def clucb(
     problem: Table | Enumerated | Graphic,
     *,
     delta: Array | float,
-    radius: Radius = "coci",
-    noise_scale: Array | float | None = None,
+    radius: Coci | Chen = COCI,
     observations: Observations = "unit",
 ) -> Algorithm:
     """Pulls an arm on which the best decision M and its strongest rival differ.
@@ -44,10 +63,7 @@ def clucb(
         problem: 0/1 decisions with a linear reward: `Enumerated`, `Graphic`, or a `Table` with rows of one entry of
             which exactly `quota` are taken. theta are the means of the samples.
         delta: () in (0, 1), allowed probability of error.
-        radius: "coci" for the radius of `coci`, so that the two algorithms differ only in the arms they pull, or "chen"
-            for the published one, noise_scale sqrt(2 ln(4 m n^3 / delta) / T).
-        noise_scale: () > 0, sub-Gaussian constant in units of reward, for "chen" only. The default 1/2 is sharp for
-            samples in [0, 1]; the published choice is 1.
+        radius: of the estimates: `Coci()`, or `Chen(noise_scale)`, the published one.
         observations: as in `coci`.
 
     Returns:
@@ -64,21 +80,19 @@ def clucb(
 
     Source: Chen, Lin, King, Lyu and Chen (2014), Combinatorial pure exploration of multi-armed bandits, Algorithm 1.
     """
-    _check_problem(problem)
+    lead = _checked_lead(problem)
     checks.probability("delta", delta)
-    checks.one_of("radius", radius, Radius)
-    if noise_scale is not None:
-        require(radius == "chen", "noise_scale", "be None with radius='coci'", noise_scale)
-        checks.positive("noise_scale", noise_scale)
-    noise_scale = 0.5 if noise_scale is None else noise_scale
+    checks.instance("radius", radius, (Coci, Chen))
+    if isinstance(radius, Chen):
+        checks.positive("radius.noise_scale", radius.noise_scale)
     checks.one_of("observations", observations, Observations)
     m, dtype = arm_count(problem), float_dtype(problem)
 
     def squared(n: Array) -> Array:
         n = jnp.maximum(n, 1).astype(dtype)
-        if radius == "coci":
+        if isinstance(radius, Coci):
             return squared_radius(n, tau=1, delta=delta)
-        R, log_delta = jnp.asarray(noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
+        R, log_delta = jnp.asarray(radius.noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
         return 2 * R**2 * (math.log(4 * m) + 3 * jnp.log(n) - log_delta)
 
     def init(key: Key) -> State:
@@ -95,7 +109,7 @@ def clucb(
         against = jnp.where(best > 0, estimates - radii, estimates + radii)
         rival = best_levels(problem, against)
         disputed = best != rival
-        stop = is_ready & (~jnp.any(disputed) | (_lead(problem, against, one=rival, other=best) <= 0))
+        stop = is_ready & (~jnp.any(disputed) | (lead(problem, against, one=rival, other=best) <= 0))
         due = jnp.where(disputed | ~is_ready, counts, jnp.iinfo(jnp.int32).max)
         return Decision(Pulls(jnp.argmin(due).astype(jnp.int32)[None]), stop, best)
 
@@ -114,29 +128,11 @@ def clucb(
     )
 
 
-def _lead(problem: Problem, theta: Array, *, one: Array, other: Array) -> Array:
-    """Computes r(theta, one) - r(theta, other), summed over the arms on which they differ."""
-    if isinstance(problem, Table):
-        # An arm without an entry in the table is in neither decision.
-        values = jnp.where(jnp.isfinite(problem.cost[:, 0]), entry_values(problem, theta)[:, 0], 0)
-    else:
-        values = theta
-    gained = dot(values, (one - other).astype(theta.dtype))
-    if isinstance(problem, Enumerated):
-        gained -= _offset(problem, one) - _offset(problem, other)
-    return gained
-
-
-def _offset(problem: Enumerated, levels: Array) -> Array:
-    return jnp.sum(jnp.where(jnp.all(problem.rows == levels[None], axis=1), problem.offset, 0))
-
-
-def _check_problem(problem: Problem) -> None:
+def _checked_lead(problem: Problem) -> Callable[..., Array]:
+    """Returns the function of the lead of one decision over another; raises `ValueError` for an unfit problem."""
     expected = "be Enumerated, Graphic, or a Table with one entry a row of which exactly `quota` are taken"
-    require(isinstance(problem, (Table, Enumerated, Graphic)), "problem", expected, type(problem).__name__)
     check_problem(problem)
-    if isinstance(problem, Table):
-        require(jnp.shape(problem.coef)[1] == 1, "problem", expected, f"rows of {jnp.shape(problem.coef)[1]} entries")
-        if is_concrete(problem.floor, problem.ceiling):
-            is_exact = np.isneginf(np.asarray(problem.floor)) and np.isposinf(np.asarray(problem.ceiling))
-            require(is_exact, "problem", expected, f"floor {problem.floor} and ceiling {problem.ceiling}")
+    lead = needed(kind_of(problem).lead, problem, expected)
+    misfit = kind_of(problem).misfit(problem)
+    require(not misfit, "problem", expected, misfit)
+    return lead

@@ -8,9 +8,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._problem.environment import Play, made_for
-from jaxbandits.cpe._problem.problems import Enumerated, Table, arm_count
-from jaxbandits.cpe._shared.confusing import closest, gaps_of
-from jaxbandits.cpe._shared.maximum import Playable, best_action
+from jaxbandits.cpe._shared.maximum import Playable, actions_of, best_action, closest, gaps_of
 from jaxbandits.cpe._shared.playing import (
     PlayEstimates,
     Playing,
@@ -116,7 +114,7 @@ def combgame(
     M, K = playing.cover.shape
     B, words = capacity, -(-K // WORD)
     times = np.array([np.all(np.asarray(playing.cover) == row, axis=1).sum() for row in start])
-    diameter = _diameter(problem)
+    diameter = actions_of(problem).diameter(problem)
     omega = np.asarray(playing.cover).mean(axis=0)
 
     def init(key: Key) -> CombState:
@@ -228,14 +226,3 @@ def _packed(actions: Array) -> Array:
     padded = jnp.pad(actions.astype(jnp.uint32), [(0, 0)] * (actions.ndim - 1) + [(0, -K % WORD)])
     bits = padded.reshape(*actions.shape[:-1], -1, WORD)
     return jnp.sum(bits << aligned(jnp.arange(WORD, dtype=jnp.uint32), bits.ndim), axis=-1, dtype=jnp.uint32)
-
-
-def _diameter(problem: Playable) -> float:
-    """Returns the largest Euclidean distance of two actions, or an upper bound of it for a matroid."""
-    K = arm_count(problem)
-    if isinstance(problem, Enumerated):
-        rows = np.asarray(problem.rows, float)
-        held = rows.sum(axis=1)
-        return float(np.sqrt(np.max(held[:, None] + held - 2 * rows @ rows.T)))
-    D = int(problem.quota) if isinstance(problem, Table) else problem.nodes - 1
-    return float(np.sqrt(2 * min(D, K - D)))

@@ -8,8 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._problem.problems import arm_count
-from jaxbandits.cpe._shared.confusing import closest, gaps_of
-from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_action, best_of, check_playable
+from jaxbandits.cpe._shared.maximum import Best, Playable, best_action, best_of, check_playable, closest, gaps_of
 from jaxbandits.cpe._shared.playing import (
     PlayEstimates,
     algorithm_from_play_rule,
@@ -126,7 +125,7 @@ def direction(problem: Playable, means: Array, omega: Array, z: Array, live: Arr
     return _gradient(problem, best_of(problem, means), means=means, omega=omega, z=z, live=live)
 
 
-def _gradient(problem: Playable, best: Swaps | Row, *, means: Array, omega: Array, z: Array, live: Array) -> Array:
+def _gradient(problem: Playable, best: Best, *, means: Array, omega: Array, z: Array, live: Array) -> Array:
     gaps = gaps_of(problem, best, means)
 
     def at(point: Array) -> Array:

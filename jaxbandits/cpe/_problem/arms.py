@@ -10,7 +10,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import known, require
-from jaxbandits.cpe._problem.problems import floats
+from jaxbandits.cpe._problem.floats import floats
 
 ROUNDING = 1e-6  # allowed error in the sum of an arm's weights
 

@@ -14,7 +14,7 @@ from jaxbandits.base import Array, Environment, Key
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._problem.instances import Instance, check_instance
-from jaxbandits.cpe._problem.problems import Enumerated, Graphic, Problem, arm_count, float_dtype
+from jaxbandits.cpe._problem.problems import Problem, arm_count, float_dtype, kind_of
 from jaxbandits.streams import Numbered, key_of, opened, plain
 
 
@@ -101,7 +101,7 @@ def _receive(problem: Problem, observations: str | None, action: Any, samples: A
 def _admits(problem: Problem, answer: Any) -> Array:
     """True if no level is negative, and no arm of a 0/1 decision is taken more than once."""
     admitted = answer >= 0
-    if isinstance(problem, (Enumerated, Graphic)):
+    if kind_of(problem).is_binary:
         admitted &= answer <= 1
     return jnp.all(admitted)
 

@@ -11,8 +11,8 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Key
 from jaxbandits.cpe._problem.arms import gaussian
-from jaxbandits.cpe._problem.classes import graphic
 from jaxbandits.cpe._problem.instances import Instance, instance
+from jaxbandits.cpe._problem.kinds.graphic import graphic
 
 
 def spanning_trees_e20(*, dtype: Any = None) -> Instance:

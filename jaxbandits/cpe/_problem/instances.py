@@ -7,7 +7,6 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
-from jaxbandits.checks import require
 from jaxbandits.cpe._problem.arms import (
     Arms,
     GaussianArms,
@@ -20,9 +19,9 @@ from jaxbandits.cpe._problem.arms import (
     variances,
 )
 from jaxbandits.cpe._problem.classes import perfect_matchings, spanning_trees, st_paths
-from jaxbandits.cpe._problem.problems import OpinionSampling, Problem, arm_count, check_problem, float_dtype
-from jaxbandits.cpe._problem.solve import best_levels
-from jaxbandits.cpe._problem.tables import best_arm, opinion_sampling, sites, top_k, water
+from jaxbandits.cpe._problem.kinds.opinions import opinion_sampling
+from jaxbandits.cpe._problem.problems import Problem, arm_count, best_levels, check_problem, float_dtype, kind_of
+from jaxbandits.cpe._problem.tables import best_arm, sites, top_k, water
 
 ESTIMATORS = ("mean", "variance")  # names of the estimators of theta, with tau 1 and 2
 
@@ -55,8 +54,7 @@ def instance(problem: Problem, arms: Arms | GaussianArms, *, estimator: str = "m
     check_arms(arms)
     checks.one_of("estimator", estimator, ESTIMATORS)
     checks.one_size(problem=(arm_count(problem), problem), arms=(number_of(arms), arms))
-    if isinstance(problem, OpinionSampling):
-        require(estimator == "variance", "estimator", "be 'variance' for opinion sampling", estimator)
+    kind_of(problem).check_estimator(estimator)
     theta = means(arms) if estimator == "mean" else variances(arms)
     return Instance(problem, arms, 1 + ESTIMATORS.index(estimator), theta)
 

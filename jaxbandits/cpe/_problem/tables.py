@@ -1,72 +1,20 @@
-"""Problems that take the best entries of a table: best arm, top-k, sites, water planning and opinion sampling."""
+"""Problems that take the best entries of a table: best arm, top-k, sites, and water planning."""
 
 from collections.abc import Sequence
 from fractions import Fraction
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import constant, is_concrete, require
-from jaxbandits.cpe._problem.problems import OpinionSampling, Table, check_entries, check_sizes, floats
+from jaxbandits.checks import is_concrete, require
+from jaxbandits.cpe._problem.floats import floats
+from jaxbandits.cpe._problem.kinds.table import Table, table
 
-MAX_LEVELS = 32  # largest number of levels for which opinion sampling builds a table
 ROUNDING = 1e-9  # allowed error in the differences of costs, relative to the largest of them
-
-Kind = Literal["exactly", "at most", "at least"]
-
-
-def table(
-    coef: Any,
-    cost: Any,
-    quota: Array | int,
-    *,
-    kind: Kind = "exactly",
-    base: Array | float = 0.0,
-    step: Array | float = 1.0,
-    dtype: Any = None,
-) -> Table:
-    """Builds a problem that takes the best entries of a table; see `Table`.
-
-    Args:
-        coef: (m, W), m >= 2, finite and at least 0.
-        cost: (m, W), finite, or +inf where a row has ended (coef is 0 there).
-        quota: int (), number of entries.
-        kind: "exactly" for the `quota` best entries; "at most" for the ones among them that are worth more than 0; "at
-            least" for them and every further entry that is worth more than 0.
-        base: y of level 0.
-        step: y per level, positive.
-        dtype: dtype of the arrays and of the run; by default JAX's own.
-
-    Returns:
-        Table. Its leading optimum is bi-monotone: raising theta_i never lowers the level of arm i and never raises
-        another level.
-
-    Raises:
-        ValueError: the shapes differ, m < 2, a value is out of range, a row increases for some theta in [0, 1], `kind`
-            is unknown, there are fewer entries than `quota`, or there is only one decision.
-    """
-    checks.one_of("kind", kind, Kind)
-    checks.real("base", base)
-    checks.positive("step", step)
-    check_entries(coef, cost, quota)
-    coef = floats("coef", coef, ("m", "W"), dtype)
-    cost = floats("cost", cost, coef.shape, coef.dtype, finite=False)
-    if is_concrete(cost, quota):
-        _check_choice(int(quota), int(np.isfinite(np.asarray(cost)).sum()), kind)
-    dtype = coef.dtype
-    return Table(
-        coef=constant(coef, dtype),
-        cost=constant(cost, dtype),
-        quota=constant(quota, jnp.int32),
-        floor=constant(0 if kind == "at most" else -np.inf, dtype),
-        ceiling=constant(0 if kind == "at least" else np.inf, dtype),
-        base=constant(base, dtype),
-        step=constant(step, dtype),
-    )
 
 
 def best_arm(m: int, *, dtype: Any = None) -> Table:
@@ -167,44 +115,6 @@ def water(
     coef = xp.where(xp.isfinite(slopes), xp.asarray(step, slopes.dtype), 0)
     kind = "exactly" if tight else "at least"
     return table(coef, slopes, demand, kind=kind, step=step, dtype=slopes.dtype)
-
-
-def opinion_sampling(sizes: Any, budget: int, *, dtype: Any = None) -> Table | OpinionSampling:
-    """Builds the problem of stratified opinion polls: the interviews per group that minimise the estimate's variance.
-
-    Minimise sum_i sizes_i^2 theta_i / y_i over integers y_i >= 1 with sum y <= budget, where theta_i is the variance of
-    an opinion in group i. Run it with variance estimates.
-
-    Args:
-        sizes: (m,), m >= 2, positive integers, exact in the dtype.
-        budget: interviews in all, a Python int above m.
-        dtype: dtype of the arrays and of the run; by default JAX's own.
-
-    Returns:
-        Table whose decisions are y, or `OpinionSampling` if its rows would have more than 32 entries.
-
-    Raises:
-        ValueError: `sizes` is not at least two positive integers, or `budget` is at most m.
-
-    Source: Huang, Ok, Li and Chen (2018), section 4.2 and Definition 3 of its appendix.
-    """
-    sizes = floats("sizes", sizes, ("m",), dtype)
-    check_sizes(sizes)
-    m = sizes.size
-    checks.whole("budget", budget)
-    require(budget > m, "budget", f"exceed {m}, or the only decision is known without a pull", budget)
-    levels = budget - m
-    if levels > MAX_LEVELS:
-        return OpinionSampling(jnp.asarray(sizes), budget)
-    level = np.arange(1, levels + 1, dtype=sizes.dtype)
-    coef = sizes[:, None] ** 2 / (level * (level + 1))
-    return table(coef, np.zeros(coef.shape), levels, kind="at most", base=1.0, dtype=sizes.dtype)
-
-
-def _check_choice(quota: int, entries: int, kind: Kind) -> None:
-    alone = {"exactly": quota in (0, entries), "at most": quota == 0, "at least": quota == entries}[kind]
-    expected = f"leave a choice among {entries} entries, or the only decision is known without a pull"
-    require(not alone, "quota", expected, quota)
 
 
 def _slopes(costs: Any) -> np.ndarray:

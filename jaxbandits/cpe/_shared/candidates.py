@@ -3,36 +3,19 @@
 Arm i is a candidate of the box [lo, hi] if its level phi_i(theta) in the best decision is not the same for all theta of
 the box. A run may stop once there is none. The set can only shrink with the box.
 
-Each class of decisions has an exact test. For tables, opinion sampling and matroids phi is bi-monotone: raising theta_i
-never lowers level i and never raises another. There level i is highest at the corner (hi at i, lo elsewhere) and lowest
-at the corner (lo at i, hi elsewhere). For paths and matchings, which are not bi-monotone, each decision is tried at the
-corner that favours it most.
+Each kind of problem has an exact test. Tables, opinion sampling and matroids are bi-monotone, so two corners of the box
+decide, see `kinds.corners`. Paths and matchings are not: each decision is tried at the corner that favours it most.
 """
 
 from collections.abc import Callable
-from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import known, require
-from jaxbandits.cpe._problem.entries import corner_levels, table_exceeds, table_stops
-from jaxbandits.cpe._problem.opinions import opinions_exceed
-from jaxbandits.cpe._problem.problems import (
-    Enumerated,
-    Graphic,
-    OpinionSampling,
-    Oracle,
-    Problem,
-    Table,
-    arm_count,
-    check_problem,
-    float_dtype,
-)
-from jaxbandits.cpe._problem.rows import disagreement, leads_everywhere, reachable
-from jaxbandits.cpe._problem.trees import joins
+from jaxbandits.cpe._problem.kinds.oracle import called_at_corners
+from jaxbandits.cpe._problem.problems import Problem, arm_count, check_problem, float_dtype, kind_of
 
 
 def candidates(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
@@ -92,7 +75,7 @@ def two_call(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
     """
     checks.function("solve", solve, "theta")
     lo, hi = _checked_corners(lo, hi, "m")
-    lowest, highest = _called_at_corners(solve, lo, hi)
+    lowest, highest = called_at_corners(solve, lo, hi)
     return highest != lowest
 
 
@@ -101,12 +84,7 @@ def two_call(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Array:
 
 def open_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
     """Returns `candidates` without its checks, bool (m,)."""
-    if isinstance(problem, (Table, OpinionSampling)):
-        return threshold(problem, lo, hi, levels)
-    if isinstance(problem, Enumerated):
-        return disagreement(problem, reachable(problem, lo, hi))
-    lowest, highest = ranges(problem, lo, hi)
-    return highest != lowest
+    return kind_of(problem).open_arms(problem, lo, hi, levels)
 
 
 def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
@@ -124,100 +102,13 @@ def lasting_arms(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array
 
     Cost: twice `candidates` for a `Table` and `OpinionSampling`, once for the others.
     """
-    if isinstance(problem, (Table, OpinionSampling)):
-
-        def is_certain(level: Array) -> Array:
-            return exceeds(problem, level, at_i=hi, others=lo) & ~exceeds(problem, level, at_i=lo, others=hi)
-
-        return is_certain(levels) | is_certain(levels - 1)
-    if isinstance(problem, Enumerated):
-        return disagreement(problem, reachable(problem, lo, hi))
-    lowest, highest = ranges(problem, lo, hi)
-    return highest > lowest
+    return kind_of(problem).lasting_arms(problem, lo, hi, levels)
 
 
 def is_decided(problem: Problem, lo: Array, hi: Array, levels: Array) -> Array:
     """Returns `stops` without its checks, bool ()."""
-    if isinstance(problem, Table):
-        return table_stops(problem, lo, hi, levels)
-    if isinstance(problem, Enumerated):
-        return leads_everywhere(problem, lo, hi, levels)
-    return ~open_arms(problem, lo, hi, levels).any()
-
-
-# Any bi-monotone class: the two corners of every arm
-
-
-class Ranges(NamedTuple):
-    """Lowest and highest level of each arm in a box."""
-
-    lowest: Array  # int32 (m,)
-    highest: Array  # int32 (m,)
-
-
-def ranges(problem: Table | Graphic | Oracle, lo: Array, hi: Array) -> Ranges:
-    """Computes the lowest and the highest level of every arm, at its two extreme corners.
-
-    Args:
-        problem: bi-monotone: a `Table`, `Graphic` or `Oracle`.
-        lo: float (m,).
-        hi: float (m,). Where lo > hi the "highest" level may be below the "lowest".
-
-    Returns:
-        Ranges: phi_i(lo at i, hi elsewhere) and phi_i(hi at i, lo elsewhere).
-
-    Cost: O((m W)^2) for a `Table`, as for `candidates` otherwise.
-    """
-    if isinstance(problem, Table):
-        return Ranges(corner_levels(problem, at_i=lo, others=hi), corner_levels(problem, at_i=hi, others=lo))
-    if isinstance(problem, Graphic):
-        return Ranges(joins(problem, at_i=lo, others=hi), joins(problem, at_i=hi, others=lo))
-    return _called_at_corners(problem.solve, lo, hi)
-
-
-def _called_at_corners(solve: Callable[[Array], Array], lo: Array, hi: Array) -> Ranges:
-    diagonal = jnp.eye(lo.shape[0], dtype=bool)
-
-    def at_own_corner(one: Array, others: Array) -> Array:
-        levels = jax.vmap(solve)(jnp.where(diagonal, one[None], others[None])).astype(jnp.int32)
-        return jnp.sum(jnp.where(diagonal, levels, 0), axis=1, dtype=jnp.int32)
-
-    return Ranges(at_own_corner(lo, hi), at_own_corner(hi, lo))
-
-
-# Tables and opinion sampling: one entry of each row against the entries of the other rows
-
-
-def threshold(problem: Table | OpinionSampling, lo: Array, hi: Array, levels: Array) -> Array:
-    """Returns `candidates` from one decision: arms whose next entry can be chosen or whose last one can be dropped.
-
-    Args:
-        problem: rows of entries in falling order; a decision takes the best ones.
-        lo: float (m,).
-        hi: float (m,).
-        levels: int32 (m,), the best decision at any one point of the box.
-
-    Returns:
-        bool (m,).
-    """
-    return exceeds(problem, levels, at_i=hi, others=lo) | ~exceeds(problem, levels - 1, at_i=lo, others=hi)
-
-
-def exceeds(problem: Table | OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
-    """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), for every arm.
-
-    Args:
-        problem: rows of entries in falling order; a decision takes the best ones.
-        level: int32 (m,). Every level is above -1.
-        at_i: float (m,), theta_i at the corner of arm i.
-        others: float (m,), theta_j at the corners of all other arms.
-
-    Returns:
-        bool (m,). Cost: O(m^2 W) for a `Table`, O(m^2) for `OpinionSampling`.
-    """
-    if isinstance(problem, Table):
-        return table_exceeds(problem, level, at_i=at_i, others=others)
-    return opinions_exceed(problem, level, at_i=at_i, others=others)
+    decided = kind_of(problem).is_decided
+    return ~open_arms(problem, lo, hi, levels).any() if decided is None else decided(problem, lo, hi, levels)
 
 
 # Checks

@@ -1,10 +1,7 @@
 """The action that is hardest to tell from the best one, exactly; and the threshold that follows from it.
 
-It minimises f_x = <means, x* - x>^2 / (2 sum over the arms on which x* and x differ of 1 / weight). On a matroid single
-swaps suffice, where the published algorithms play games of thousands of steps. By Brualdi's theorem the arms of x* - x
-and of x - x* can be matched so that every single swap x* - e + f is an action. Gap and sum of 1 / weight add over the
-pairs (g_i, h_i). If g_i^2 >= m h_i for all of them, then (sum g_i)^2 >= m (sum sqrt(h_i))^2 >= m sum h_i. So no
-exchange of several arms is harder to tell than the hardest swap in it.
+It minimises f_x = <means, x* - x>^2 / (2 sum over the arms on which x* and x differ of 1 / weight). On a matroid it is
+a single swap, see `matroids`.
 """
 
 from typing import NamedTuple
@@ -13,10 +10,9 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.cpe._problem.problems import Enumerated, Table, arm_count
-from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_of, check_playable
+from jaxbandits.cpe._problem.problems import arm_count
+from jaxbandits.cpe._shared.maximum import Playable, actions_of, best_of, check_playable, closest, gaps_of
 from jaxbandits.numerics import thresholds
-from jaxbandits.numerics.indexing import first_smallest
 
 
 class Confusing(NamedTuple):
@@ -26,16 +22,6 @@ class Confusing(NamedTuple):
     out: Array  # int32 ()     the arm that it lacks; for a listed class its row
     into: Array  # int32 ()    the arm that it has instead; for a listed class -1
     smallest_gap: Array  # float ()   smallest gap to any swap or row, perhaps to another action than this one
-
-
-class Closest(NamedTuple):
-    """The action that is hardest to tell from the best one, with the direction of the closest instance."""
-
-    value: Array  # float ()   f_x at noise_scale 1
-    slope: Array  # float ()   gap / sum of 1 / weight: the means become equal if each moves by slope / weight
-    differs: Array  # bool (K,)   the arms on which the two actions differ
-    out: Array  # int32 ()
-    into: Array  # int32 ()
 
 
 def most_confusing(problem: Playable, means: Array, weight: Array, noise_scale: Array | float = 1.0) -> Confusing:
@@ -79,47 +65,6 @@ def most_confusing(problem: Playable, means: Array, weight: Array, noise_scale: 
     return Confusing(value, out=rival.out, into=rival.into, smallest_gap=jnp.min(gaps))
 
 
-def gaps_of(problem: Playable, best: Swaps | Row, means: Array) -> Array:
-    """Computes the best action's lead over each swap (D, K) or each row (N,); inf where there is no other action."""
-    match best:
-        case Swaps(_, out, into):
-            return jnp.where(into, means[out][:, None] - means[None], jnp.inf)
-        case Row(action, row):
-            assert isinstance(problem, Enumerated)
-            fewer = action.astype(means.dtype) - problem.rows.astype(means.dtype)
-            gaps = jnp.matmul(fewer, means, precision="highest")
-            return jnp.where(jnp.arange(len(problem.rows)) == row, jnp.inf, gaps)
-
-
-def closest(problem: Playable, best: Swaps | Row, gaps: Array, inverse: Array) -> Closest:
-    """Finds the action that minimises gap^2 / (2 sum of `inverse` (K,) over the arms in which it differs)."""
-    arms = jnp.arange(inverse.shape[0], dtype=jnp.int32)
-    match best:
-        case Swaps(_, out, _):
-            # The table is reduced where it is computed. An argmin, or reading one of its columns, would make XLA write
-            # it out for every lane.
-            inverse_out = inverse[out]
-            by_into = jnp.min(gaps**2 / (inverse_out[:, None] + inverse[None]), axis=0)
-            least, into = jnp.min(by_into), first_smallest(by_into)
-            values = gaps.T[into] ** 2 / (inverse_out + inverse[into])
-            arm_out = jnp.min(jnp.where(values == least, out, inverse.shape[0]))
-            differs = (arms == arm_out) | (arms == into)
-            return Closest(least / 2, _root_slope(least, differs, inverse), differs, out=arm_out, into=into)
-        case Row(action, _):
-            assert isinstance(problem, Enumerated)
-            others = (problem.rows > 0) != action
-            values = gaps**2 / jnp.matmul(others.astype(inverse.dtype), inverse, precision="highest")
-            row = jnp.argmin(values).astype(jnp.int32)
-            least, differs = values[row], others[row]
-            slope = _root_slope(least, differs, inverse)
-            return Closest(least / 2, slope, differs, out=row, into=jnp.full_like(row, -1))
-
-
-def _root_slope(least: Array, differs: Array, inverse: Array) -> Array:
-    """Computes gap / h from the smallest gap^2 / h; gaps are not negative."""
-    return jnp.sqrt(least / jnp.sum(jnp.where(differs, inverse, 0)))
-
-
 def proved_threshold(problem: Playable) -> thresholds.Threshold:
     """Returns a threshold with which P-FWS, CombGame and any other sampling of plays is delta-correct.
 
@@ -147,10 +92,10 @@ def proved_threshold(problem: Playable) -> thresholds.Threshold:
         15.65
     """
     check_playable(problem)
-    K = arm_count(problem)
-    if isinstance(problem, Enumerated):
+    K, rank = arm_count(problem), actions_of(problem).rank
+    if rank is None:
         return thresholds.kk_all(arms=K)
-    D = int(problem.quota) if isinstance(problem, Table) else problem.nodes - 1
+    D = rank(problem)
     pair = thresholds.kk_pair(comparisons=D * (K - D))
 
     def kk_swap(delta: Array | float, evidence: thresholds.Evidence) -> Array:

@@ -13,8 +13,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.cpe._problem.environment import Play, made_for
 from jaxbandits.cpe._problem.problems import arm_count, float_dtype
-from jaxbandits.cpe._shared.confusing import closest, gaps_of
-from jaxbandits.cpe._shared.maximum import Playable, Row, Swaps, best_of, check_cover, check_playable
+from jaxbandits.cpe._shared.maximum import Best, Playable, best_of, check_cover, check_playable, closest, gaps_of
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.indexing import select
@@ -46,7 +45,7 @@ class PlayEstimates(NamedTuple):
     plays: Array  # float ()      t, at least 1
     counts: Array  # float (K,)   at least 1
     means: Array  # float (K,)    estimates
-    best: Swaps | Row  # the best action at the estimates, the answer
+    best: Best  # the best action at the estimates, the answer
 
 
 # (key, estimates) -> the action to play, bool or int (K,), and bool () stop

@@ -9,16 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
 from jaxbandits.cpe._problem.environment import Pulls, made_for, pulled_before
-from jaxbandits.cpe._problem.problems import (
-    OpinionSampling,
-    Oracle,
-    Problem,
-    Table,
-    arm_count,
-    check_problem,
-    float_dtype,
-)
-from jaxbandits.cpe._problem.solve import best_levels
+from jaxbandits.cpe._problem.problems import Problem, arm_count, best_levels, check_problem, float_dtype, kind_of
 from jaxbandits.cpe._shared.estimate import (
     Box,
     Estimator,
@@ -71,15 +62,12 @@ def check_settings(problem: Problem, settings: SamplingSettings) -> None:
     checks.whole("leap", settings.leap, least=1)
     checks.flag("clip", settings.clip)
     checks.positive("radius_scale", settings.radius_scale)
-    if isinstance(problem, OpinionSampling):
-        is_variance = settings.estimator == "variance"
-        require(is_variance, "estimator", "be 'variance' for opinion sampling", settings.estimator)
+    kind = kind_of(problem)
+    kind.check_estimator(settings.estimator)
     if not settings.clip:
-        fits = isinstance(problem, Table) and settings.estimator == "mean"
+        fits = kind.is_unbounded and settings.estimator == "mean"
         require(fits, "clip", "be True unless the problem is a Table and the estimator the mean", settings.clip)
-    if isinstance(problem, Oracle):
-        expected = "be bi-monotone for the two-call test (for a small class use enumerated(...))"
-        require(problem.bi_monotone, "problem", expected, problem)
+    kind.check_candidates(problem)
 
 
 def algorithm_from_arm_rule(problem: Problem, rule: ArmRule, settings: SamplingSettings) -> Algorithm:

@@ -13,10 +13,17 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.cpe._problem.entries import entry_values
-from jaxbandits.cpe._problem.problems import Enumerated, Problem, Table, arm_count, check_problem, float_dtype
-from jaxbandits.cpe._problem.rows import row_values
-from jaxbandits.cpe._problem.solve import best_levels
+from jaxbandits.cpe._problem.kinds.enumerated import Enumerated
+from jaxbandits.cpe._problem.kinds.table import Table, top_gaps
+from jaxbandits.cpe._problem.problems import (
+    Problem,
+    arm_count,
+    best_levels,
+    check_problem,
+    float_dtype,
+    kind_of,
+    needed,
+)
 from jaxbandits.cpe._shared.candidates import open_arms
 
 HALVINGS = 60  # number of bisection steps for a radius
@@ -46,8 +53,7 @@ def consistent_radius(problem: Problem, theta: Array) -> Array:
     Source: Huang, Ok, Li and Chen (2018), Definition 2.
     """
     check_problem(problem)
-    is_promised = getattr(problem, "bi_monotone", True)
-    require(is_promised, "problem", "be bi-monotone (for a small class use enumerated)", problem)
+    kind_of(problem).check_candidates(problem)
     m, dtype = arm_count(problem), float_dtype(problem)
     theta = checks.array("theta", theta, (m,), least=0, most=1).astype(dtype)
     return _consistent_radius(problem, theta)
@@ -92,7 +98,7 @@ def radius_top_k(theta: Array, k: int) -> Array:
     """
     theta = checks.array("theta", theta, ("m",), least=0, most=1)
     checks.whole("k", k, least=1, most=theta.shape[0] - 1)
-    return _top_gaps(theta, k) / 2
+    return top_gaps(theta, k) / 2
 
 
 def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
@@ -110,25 +116,10 @@ def reward_gaps(problem: Table | Enumerated, theta: Array) -> Array:
 
     Source: Chen, Lin, King, Lyu and Chen (2014), equation (1).
     """
-    require(isinstance(problem, (Table, Enumerated)), "problem", "be a Table or Enumerated", type(problem).__name__)
     check_problem(problem)
+    gaps = needed(kind_of(problem).reward_gaps, problem, "be a Table or Enumerated")
     theta = checks.array("theta", theta, (arm_count(problem),), least=0, most=1).astype(float_dtype(problem))
-    if isinstance(problem, Table):
-        entries = problem.coef.shape[1]
-        require(entries == 1, "problem", "have 0/1 decisions, a table with rows of one entry", entries)
-        is_known = is_concrete(problem.quota, problem.floor, problem.ceiling)
-        is_exact = is_known and not np.isfinite(problem.floor) and not np.isfinite(problem.ceiling)
-        require(is_exact, "problem", "take exactly a known number of entries", problem)
-        return _top_gaps(entry_values(problem, theta)[:, 0], int(problem.quota))
-    values = row_values(problem, theta)
-    best = problem.rows[jnp.argmax(values)]
-    rivals = jnp.where(problem.rows != best[None], values[:, None], -jnp.inf)
-    return values.max() - rivals.max(axis=0)
-
-
-def _top_gaps(values: Array, k: int) -> Array:
-    ranked = jnp.sort(values, descending=True)
-    return jnp.where(values >= ranked[k - 1], values - ranked[k], ranked[k - 1] - values)
+    return gaps(problem, theta)
 
 
 def exchange_width(rows: Any) -> int:

@@ -7,19 +7,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array, PyTree
 from jaxbandits.checks import require
-from jaxbandits.cpe._problem.entries import entry_values
-from jaxbandits.cpe._problem.problems import (
-    Enumerated,
-    OpinionSampling,
-    Oracle,
-    Problem,
-    Table,
-    arm_count,
-    check_problem,
-)
-from jaxbandits.cpe._problem.problems import float_dtype as dtype_of
+from jaxbandits.cpe._problem.problems import Problem, arm_count, check_problem, float_dtype, kind_of, needed
 from jaxbandits.cpe._shared.estimate import Estimator, Statistics, box, estimate, initial_pulls, squared_radius
-from jaxbandits.numerics.linalg import dot
 
 
 class Confidence(NamedTuple):
@@ -39,7 +28,7 @@ def confidence(
     clip: bool = True,
     radius_scale: Array | float = 1.0,
 ) -> Confidence:
-    """Computes the estimate, its radii and the box from a state of `coci`, `uniform`, or `clucb` with radius "coci".
+    """Computes the estimate, its radii and the box from a state of `coci`, `uniform`, or `clucb` with radius `Coci()`.
 
     Args:
         state: state of one lane, such as `outcome.state`; use `vmap` for several.
@@ -114,20 +103,8 @@ def reward(problem: Problem, theta: Any, levels: Any) -> Array:
     """
     check_problem(problem)
     expected = "be a Table, OpinionSampling, Enumerated or Graphic: an Oracle has a best decision but no reward"
-    require(not isinstance(problem, Oracle), "problem", expected, type(problem).__name__)
-    m, dtype = arm_count(problem), dtype_of(problem)
-    theta = checks.array("theta", theta, (m,)).astype(dtype)
+    pays = needed(kind_of(problem).reward, problem, expected)
+    m = arm_count(problem)
+    theta = checks.array("theta", theta, (m,)).astype(float_dtype(problem))
     levels = checks.array("levels", levels, (m,), kind="int", least=0).astype(jnp.int32)
-    if isinstance(problem, Table):
-        values = entry_values(problem, theta)
-        width = values.shape[1]
-        chosen = jnp.arange(width, dtype=jnp.int32)[None] < levels[:, None]
-        total = jnp.sum(jnp.where(chosen, values, 0))
-        return jnp.where(jnp.any(levels > width), -jnp.inf, total)
-    if isinstance(problem, OpinionSampling):
-        return jnp.sum(problem.sizes**2 * theta * (1 - 1 / (1 + levels.astype(dtype))))
-    total = dot(theta, levels.astype(dtype))
-    if isinstance(problem, Enumerated):
-        is_row = jnp.all(problem.rows == levels[None], axis=1)
-        total = total - jnp.where(jnp.any(is_row), jnp.sum(jnp.where(is_row, problem.offset, 0)), jnp.nan)
-    return total
+    return pays(problem, theta, levels)

@@ -7,9 +7,8 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, known, require
-from jaxbandits.cpe._problem.classes import components
-from jaxbandits.cpe._problem.problems import Enumerated, Graphic, arm_count
-from jaxbandits.cpe._shared.maximum import Playable, best_on_host, check_playable, small_cover
+from jaxbandits.cpe._problem.problems import arm_count
+from jaxbandits.cpe._shared.maximum import Playable, actions_of, check_playable, small_cover
 
 PRECISION = 1e-4  # relative precision of 1 / T*
 CALLS = 600  # largest number of calls of the maximiser
@@ -95,7 +94,7 @@ def characteristic_time(problem: Playable, means: Array, noise_scale: Array | fl
             best, allocation = point.rates.min(), point.omega
         weights = 1 / (point.rates - point.level)
         gradient = weights / weights.sum() @ point.slopes
-        action = best_on_host(problem, gradient)
+        action = actions_of(problem).on_host(problem, gradient)
         bound = min(bound, gradient @ action)
         gap = (bound - best) / best
         if gap <= PRECISION:
@@ -112,22 +111,8 @@ def characteristic_time(problem: Playable, means: Array, noise_scale: Array | fl
 
 def _rivals(problem: Playable, means: np.ndarray) -> Rivals:
     """Returns all swaps of the best action, or all other rows."""
-    K, action = len(means), best_on_host(problem, means)
-    if isinstance(problem, Enumerated):
-        rows = known(problem.rows)
-        signs = action - rows[np.any(rows != action, axis=1)]
-    else:
-        swaps = []
-        for out in np.flatnonzero(action):
-            fits = action == 0
-            if isinstance(problem, Graphic):
-                ends = known(problem.ends)
-                remaining = ends[(action > 0) & (np.arange(K) != out)]
-                fits = fits & [
-                    components(problem.nodes, np.concatenate([remaining, ends[f : f + 1]])) == 1 for f in range(K)
-                ]
-            swaps += [np.eye(K)[out] - np.eye(K)[into] for into in np.flatnonzero(fits)]
-        signs = np.array(swaps)
+    actions = actions_of(problem)
+    signs = actions.rivals(problem, actions.on_host(problem, means))
     return Rivals((signs @ means) ** 2 / 2, np.abs(signs).astype(float))
 
 

@@ -1,4 +1,8 @@
-"""A sweep on several processes or machines: each shard is an ordinary call, submitted to an executor."""
+"""A sweep on several processes or machines: each shard is an ordinary call, submitted to an executor.
+
+A worker that reaches the store writes finished runs to it, part by part. Any other worker runs its shard in memory and
+returns the runs, which the caller writes. If it fails, the whole shard is lost, and only this shard.
+"""
 
 import contextlib
 import logging
@@ -11,11 +15,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-import jax
 import numpy as np
-from jax.sharding import Mesh
 
-from jaxbandits.engine.cluster.slices import Choices, Remaining, Slice, run_slice
 from jaxbandits.engine.cluster.workers import start_error
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats, added
@@ -27,19 +28,21 @@ from jaxbandits.engine.store import (
     locked,
     new_parts,
     part_metadata,
+    read_manifest,
     stats_of,
     stop_sign,
     table_of,
     write_part,
 )
-from jaxbandits.engine.sweep.driving import Shard, run_into_store, tasks_of
+from jaxbandits.engine.sweep.description import describe_sweep
+from jaxbandits.engine.sweep.driving import Shard, run_in_memory, run_into_store, tasks_of
+from jaxbandits.engine.sweep.layout import OpenLayout, completed
 from jaxbandits.engine.sweep.progress import progress_bar
 from jaxbandits.engine.sweep.tasks import JaxSettings, Job, current_settings, use_settings
 
 DEFAULT_SHARDS = 8
 POLL_SECONDS = 0.25  # seconds between two checks for new parts
 STOP_SECONDS = 60  # longest wait, in seconds, for running shards to obey the stop sign
-UNREACHED = "the store is not reached"  # returned by a worker that cannot see the store
 START_SECONDS = 60  # seconds before the warning that no worker has begun
 
 log = logging.getLogger(__name__)
@@ -52,90 +55,106 @@ class Call(NamedTuple):
     settings: JaxSettings
     folder: str | None  # path of the store
     name: str  # name of this call of `sweep`
+    layout: OpenLayout  # without a mesh, since each worker uses all devices of its process
+
+
+class Returned(NamedTuple):
+    """Runs of a shard that a worker ran in memory."""
+
+    columns: dict[str, np.ndarray]
+    stats: Stats
+    manifest: dict[str, Any] | None  # manifest of the sweep, as this worker runs it; None if there is no store
 
 
 def spread(
     job: Job,
     folder: Path | None,
+    layout: OpenLayout,
     *,
     call: str,
     executor: Executor,
     shards: int,
-    lanes: int | None,
-    chunk: int | None,
     progress: bool,
-    scalars: bool | None = None,
 ) -> tuple[list[dict[str, np.ndarray]], Stats]:
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock.
 
     Returns:
-        The finished runs that are not in a store, and the `Stats` of the workers that sent runs.
+        The finished runs that are not in a store, and the `Stats` of the workers that returned runs.
     """
-    common = Call(_packed(job), current_settings(), None if folder is None else str(folder), call)
-    choices = Choices(lanes=lanes, chunk=chunk, tasks=-(-job.total // shards), scalars=scalars)
+    common = Call(
+        payload=_packed(job),
+        settings=current_settings(),
+        folder=None if folder is None else str(folder),
+        name=call,
+        layout=layout if folder is None else completed(layout, read_manifest(folder)),
+    )
     known: set[str] = set()
-    before, done = 0, np.zeros(job.total, bool)
+    done = np.zeros(job.total, bool)
     if folder is not None:
         new_parts(folder, known)
         done = finished(folder, rows=job.rows, seeds=job.seeds)
-        before = int(done.sum())
     collected: list[dict[str, np.ndarray]] = []
-    sums: dict[Shard, Stats] = {}  # stats of the slices so far
+    returned: list[Stats] = []
     session = uuid.uuid4().hex
     all_metadata, started = [], time.perf_counter()
-    futures = []
+    futures: list[tuple[Any, Shard]] = []
+    pending: list[tuple[Any, Shard]] = []  # futures whose outcome has not been taken
+    failures: list[Exception] = []  # errors of workers
 
-    def remaining_of(shard: Shard) -> Remaining:
-        tasks = tasks_of(shard, job.total)
-        return Remaining(tasks[~done[tasks]], [])
+    def take(runs: Returned, shard: Shard) -> list[dict[str, Any]]:
+        """Stores the runs that a worker returned. Without a store, keeps them and returns metadata as for a part."""
+        metadata = {"session": f"{session}-{shard.number}"} | runs.stats._asdict()
+        if folder is None or runs.manifest is None:
+            collected.append(runs.columns)
+            returned.append(runs.stats)
+            return [part_metadata(runs.columns, metadata)]
+        manifest = _reconciled(folder, job, layout, runs.manifest)
+        write_part(folder, runs.columns, metadata, manifest.get("identity"))
+        returned.append(runs.stats)
+        return []
 
-    def submit(shard: Shard, remaining: Remaining | None) -> None:
-        futures.append((executor.submit(run_shard, common, choices, shard, remaining), shard))
+    def take_ended() -> list[dict[str, Any]]:
+        """Takes the runs of all calls that have ended. The error of one costs no other one its runs."""
+        new = []
+        # One by one: `concurrent.futures.wait` refuses the jobs of submitit, which otherwise act as futures.
+        for future, shard in [(future, shard) for future, shard in pending if future.done()]:
+            try:
+                runs = future.result()
+            except Exception as error:
+                failures.append(error)
+                runs = None
+            if runs is not None:
+                new += take(runs, shard)
+            # An interruption before this line leaves the call to be taken again: its part has the same name.
+            pending.remove((future, shard))
+        return new
 
-    def take(piece: Slice, shard: Shard) -> list[dict[str, Any]]:
-        """Stores the runs that a worker sent. Without a store, keeps them and returns the metadata of their part."""
-        nonlocal choices
-        sums[shard] = added([*([sums[shard]] if shard in sums else []), piece.stats])
-        identity = None
-        if folder is not None:
-            manifest = _reconciled(folder, job, piece.manifest, lanes)
-            choices, identity = choices._replace(lanes=manifest["arguments"]["lanes"]), manifest.get("identity")
-        # A run keeps the chunk that it began with, on whatever worker it continues.
-        begun = piece.manifest["arguments"]
-        choices = choices._replace(chunk=begun["chunk"], scalars=begun["scalars"])
-        if piece.columns is None:
-            return []
-        metadata = {"session": f"{session}-{shard.number}"} | sums[shard]._asdict()
-        if folder is not None:
-            write_part(folder, piece.columns, metadata, identity)
-            return []
-        collected.append(piece.columns)
-        return [part_metadata(piece.columns, metadata)]
+    def others_hold_runs() -> bool:
+        """Checks whether the other workers hold runs in memory: they write no parts and no locks."""
+        is_written = bool(all_metadata) or (folder is not None and _any_holds_lock(folder, shards))
+        return folder is not None and (bool(returned) or not is_written)
 
     try:
         for n in range(shards):
             shard = Shard(n, shards)
-            submit(shard, remaining_of(shard) if folder is None else None)
-        with progress_bar(job.total, done=before, show=progress) as report:
-            pending, has_begun = list(futures), False
+            missing = ~done[tasks_of(shard, job.total)]
+            pending.append((executor.submit(run_shard, common, shard, missing), shard))
+            futures.append(pending[-1])
+        with progress_bar(job.total, done=int(done.sum()), show=progress) as report:
+            has_begun = False
             while pending:
                 time.sleep(POLL_SECONDS)
-                # One by one: `concurrent.futures.wait` refuses the jobs of submitit, which otherwise act as futures.
-                ended = [(future, shard) for future, shard in pending if future.done()]
-                pending = [(future, shard) for future, shard in pending if (future, shard) not in ended]
-                new = []
-                for future, shard in ended:
-                    outcome, submitted = future.result(), len(futures)
-                    if outcome == UNREACHED:
-                        submit(shard, remaining_of(shard))
-                    elif isinstance(outcome, Slice):
-                        new += take(outcome, shard)
-                        if not outcome.remaining.is_empty:
-                            submit(shard, outcome.remaining)
-                    pending += futures[submitted:]
+                failed_before = len(failures)
+                new = take_ended()
+                # After a ValueError, the call itself was wrong.
+                if failures and (isinstance(failures[0], ValueError) or not others_hold_runs()):
+                    raise failures[0]
+                for failure in failures[failed_before:]:
+                    text = "a shard failed (%r); the others go on, since their workers may hold finished runs in memory"
+                    say(log, logging.WARNING, text, failure)
                 new += new_parts(folder, known) if folder is not None else []
                 all_metadata += new
-                stats = added(list(sums.values())) if folder is None else stats_of(all_metadata)
+                stats = added(returned) if folder is None else stats_of(all_metadata)
                 stats = stats._replace(seconds=time.perf_counter() - started)
                 report(
                     sum(metadata["runs"] for metadata in new),
@@ -144,12 +163,19 @@ def spread(
                 )
                 if not has_begun and time.perf_counter() - started > START_SECONDS:
                     has_begun = True  # one warning is enough
-                    if not (ended or all_metadata or _any_is_running(folder, shards, futures)):
-                        text = "no worker has begun in %d s: check that the executor has live workers"
+                    if not (len(pending) < shards or all_metadata or _any_is_running(folder, shards, futures)):
+                        text = (
+                            "no worker has begun in %d s: check that the executor has live workers. (One that reaches "
+                            "no store may show nothing until its shard ends.)"
+                        )
                         say(log, logging.WARNING, text, START_SECONDS)
+        if failures:
+            raise failures[0]
     except BaseException as error:
+        with contextlib.suppress(Exception):  # a full disk may be the cause
+            take_ended()
         if folder is not None:
-            with contextlib.suppress(OSError):  # a full disk may be the cause
+            with contextlib.suppress(OSError):
                 stop_sign(folder).touch()
                 # Before they are cancelled: some executors kill a running shard, which then loses its unwritten runs.
                 _wait_for_shards(folder, shards)
@@ -162,10 +188,10 @@ def spread(
         if (advice := _advice(error, executor)) is not None:
             error.add_note(advice)
         raise
-    return collected, added(list(sums.values()))
+    return collected, added(returned)
 
 
-def _reconciled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | None) -> dict[str, Any]:
+def _reconciled(folder: Path, job: Job, layout: OpenLayout, manifest: dict[str, Any]) -> dict[str, Any]:
     """Requires a worker's manifest to agree with the store's, except for lanes that the caller leaves open.
 
     Returns:
@@ -173,7 +199,7 @@ def _reconciled(folder: Path, job: Job, manifest: dict[str, Any], lanes: int | N
     """
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
-        if held is None or lanes is not None:
+        if held is None or layout.lanes is not None:
             return manifest
         return manifest | {"arguments": manifest["arguments"] | {"lanes": held["arguments"]["lanes"]}}
 
@@ -197,26 +223,28 @@ def _advice(error: BaseException, executor: Executor) -> str | None:
     return None
 
 
-def run_shard(call: Call, choices: Choices, shard: Shard, remaining: Remaining | None) -> Slice | str | None:
+def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
     """Runs the tasks of one shard that the store lacks. This is the call that an executor carries out.
 
     Args:
         call: arguments that all shards share.
-        choices: arguments of the sweep that may be left open.
         shard: the shard.
-        remaining: remaining tasks of the shard, for a worker that cannot see the store; None otherwise.
+        missing: bool (n,), tasks of the shard that the store lacked when the call was submitted, for a worker that
+            cannot see the store.
 
     Returns:
-        None once the shard is done and its runs are in the store; `UNREACHED` if the worker cannot see the store; or,
-        if `remaining` is given, the slice of the shard that was run.
+        None if the runs of the shard are in the store, or there are none; otherwise the runs.
     """
     with contextlib.ExitStack() as stack:
         stack.enter_context(use_settings(call.settings))
-        if remaining is not None:
-            return run_slice(call.payload, call.settings, choices, remaining, mesh=local_mesh(), unpack=_unpacked)
-        store = Path(call.folder or "")
-        if not is_reached(store):
-            return UNREACHED
+        if call.folder is None or not is_reached(Path(call.folder)):
+            job = _unpacked(call.payload)
+            todo = tasks_of(shard, job.total)[missing]
+            if not len(todo):
+                return None
+            columns, stats, lane = run_in_memory(job, todo, call.layout, progress=False, shard=shard)
+            return Returned(columns, stats, None if call.folder is None else describe_sweep(lane))
+        store = Path(call.folder)
         called_off = partial(is_called_off, store, call.name)
         stack.enter_context(locked(store, "store", shared=True))
         # An executor may start a call that it can no longer cancel.
@@ -228,23 +256,9 @@ def run_shard(call: Call, choices: Choices, shard: Shard, remaining: Remaining |
                 time.sleep(POLL_SECONDS)
         else:
             return None
-        run_into_store(
-            _unpacked(call.payload),
-            store,
-            lanes=choices.lanes,
-            chunk=choices.chunk,
-            mesh=local_mesh(),
-            progress=False,
-            shard=shard,
-            called_off=called_off,
-            scalars=choices.scalars,
-        )
+        job = _unpacked(call.payload)
+        run_into_store(job, store, call.layout, progress=False, shard=shard, called_off=called_off)
     return None
-
-
-def local_mesh() -> Mesh:
-    """Returns a mesh of all devices of this process."""
-    return Mesh(np.array(jax.local_devices()), ("devices",))
 
 
 def _packed(job: Job) -> bytes:
@@ -282,9 +296,14 @@ def _wait_for_shards(folder: Path, shards: int) -> None:
 
 def _any_is_running(folder: Path | None, shards: int, futures: Sequence[tuple[Any, Shard]]) -> bool:
     """Checks whether a worker has begun, as far as the locks and the futures show."""
-    if folder is not None and any(_is_running(folder, n) for n in range(shards)):
+    if folder is not None and _any_holds_lock(folder, shards):
         return True
     return any(getattr(future, "running", lambda: False)() for future, _ in futures)
+
+
+def _any_holds_lock(folder: Path, shards: int) -> bool:
+    """Checks whether a worker that reaches the store runs a shard."""
+    return any(_is_running(folder, n) for n in range(shards))
 
 
 def _is_running(folder: Path, shard: int) -> bool:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxbandits import checks
-from jaxbandits.engine.sweep.sizing import cores
+from jaxbandits.engine.sweep.layout import cores
 
 MEMORY = 0.9  # share of a GPU's memory that its workers reserve together
 
@@ -45,7 +45,8 @@ def process_pool(workers: int, *, gpus: Sequence[int | str] = ()) -> ProcessPool
 
     Returns:
         ProcessPoolExecutor, to be used in a `with` statement. Its workers leave Ctrl-C to the process that called
-        `sweep`, which waits until they have finished their chunk and written their runs.
+        `sweep`, which waits until they have finished their chunk and written their runs. Without a store, leaving the
+        `with` statement waits until they have finished their shards.
 
     Raises:
         ValueError: `workers` is no integer of at least 1, or `gpus` is no sequence of names.

@@ -2,11 +2,9 @@
 
 `advance` is the engine's only loop over rounds: `run` repeats it until the task ends, `jaxbandits.sweep` calls it for
 thousands of lanes and refills the lanes whose runs have ended. `ask` and `tell` are for a loop of your own.
-
-The file is a little longer than others, because the loop and its entry points are read together.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -28,46 +26,12 @@ from jaxbandits.engine.run.recording import (
     start_curves,
     sum_round,
 )
+from jaxbandits.engine.run.round import Streams, decision_of, noise_of, planned, play, streams
 from jaxbandits.numerics.indexing import select
 
 Carry = tuple[PyTree, Array, Curves]  # (state, rounds so far, curves), carried from round to round
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
-
-
-class Streams(NamedTuple):
-    """The keys of one task, one per purpose, so that no two purposes share randomness."""
-
-    build: Key  # key of a random instance
-    init: Key  # key of the algorithm's initial state
-    decide: Key  # key of randomised decisions, folded with the round number
-    noise: Key  # key of the environment's noise, folded with the round number
-    plan: Key  # key of randomised planning, folded with the round number
-
-
-def streams(key: Key) -> Streams:
-    """Splits a task's key by purpose, as `run` and `sweep` do, to draw a run's instance or its noise again.
-
-    Args:
-        key: the task's key, as given to `run`; in a sweep, `task_key(key, row, seed)`.
-
-    Returns:
-        Streams. A sweep's `build` function gets `build`. The noise of round r is drawn from `fold_in(noise, r)`.
-
-    Raises:
-        ValueError: `key` is no key.
-
-    Example:
-        >>> from jaxbandits import linear, trace
-        >>> key, environment = jax.random.key(0), linear.environment(linear.canonical(0.5))
-        >>> tape = trace(key, linear.lingape(linear.canonical(0.5).arms, delta=0.1), environment, rounds=1)
-        >>> noise = environment.noise(jax.random.fold_in(streams(key).noise, 0))
-        >>> first = jax.tree.map(lambda x: x[0], tape.actions)
-        >>> print(environment.respond(first, noise) == tape.observations[0])
-        True
-    """
-    checks.key("key", key)
-    return Streams(*(jax.random.fold_in(key, purpose) for purpose in range(len(Streams._fields))))
 
 
 def advance(
@@ -124,7 +88,7 @@ def advance(
         state, _ = _plan_where_due(algorithm, keys, state, rounds, is_live=is_live, axis_name=axis_name, patient=False)
     first = rounds
     numbers = first + jnp.arange(chunk, dtype=rounds.dtype)
-    noise = jax.vmap(lambda r: environment.noise(jax.random.fold_in(keys.noise, r)))(numbers)
+    noise = jax.vmap(lambda r: noise_of(environment, keys, r))(numbers)
     # A lane that waits for its plan, and a record of lanes that have ended, need the draws of round `rounds` itself.
     split = None if has_plan or record is not None else split_decision(algorithm, keys.decide, state)
     drawn = [] if split is None else jax.vmap(lambda r: split.draw(jax.random.fold_in(keys.decide, r)))(numbers)
@@ -140,7 +104,7 @@ def advance(
         if horizon is not None:
             ready &= ~_has_spent(state, horizon)
         if split is None:
-            decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
+            decision = decision_of(algorithm, keys, rounds, state)
         else:
             decision = split.decide([x[r] for x in drawn], state)
             # A lane that has ended stays so, whatever the draws of later rounds.
@@ -148,20 +112,17 @@ def advance(
         if record is not None:
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
             note = snapshot_of(record, curves, state, rounds, decision, counts=counts)
-        active = ~decision.stop & ready
+
+        def respond(action: PyTree) -> PyTree:
+            # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
+            number = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
+            return environment.respond(action, jax.tree.map(lambda x: x[number], noise))
+
         # A lane whose action does not exist idles, and decides the same in the next round.
-        if accepts is not None:
-            active &= accepts(decision.action)
-        action = select(active, decision.action, algorithm.idle)
-        # Without the barrier XLA copies the whole decision into each of the kernels that update the state
-        # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).
-        action = lax.optimization_barrier(action)
-        # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
-        number = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
-        observation = environment.respond(action, jax.tree.map(lambda x: x[number], noise))
+        played = play(algorithm, state, decision, respond, ready=ready, accepts=accepts)
         if record is not None:
-            curves = sum_round(record, curves, state, decision, observation, where=active)
-        return (algorithm.observe(state, action, observation), rounds + active.astype(rounds.dtype), curves), note
+            curves = sum_round(record, curves, state, decision, played.observation, where=played.active)
+        return (played.state, rounds + played.active.astype(rounds.dtype), curves), note
 
     carry, notes = (state, rounds, recorded), None
     if record is None:
@@ -169,7 +130,7 @@ def advance(
     else:
         carry, notes = lax.scan(one_round, carry, jnp.arange(chunk, dtype=jnp.int32))
     state, rounds, recorded = carry
-    decision = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state)
+    decision = decision_of(algorithm, keys, rounds, state)
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
     if record is not None and notes is not None:
         counts = (rounds <= max_rounds) & is_planned if has_plan else None
@@ -276,17 +237,17 @@ def run(
         state = algorithm.init(keys.init)
         start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, start_curves(record, algorithm, environment)
         status, rounds, state, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
-        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-        return Outcome(
-            status=status,
-            pulls=state.pulls,
-            rounds=rounds,
-            answer=answer,
-            state=state,
-            curves=curves_of(record, curves),
-        )
+        return outcome_of(algorithm, keys, status, rounds, state, curves=curves_of(record, curves))
 
     return refusing_gradient(whole)
+
+
+def outcome_of(
+    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, *, curves: PyTree
+) -> Outcome:
+    """Returns the outcome of a run in this state, with the answer that it now gives."""
+    answer = decision_of(algorithm, keys, rounds, state).answer
+    return Outcome(status=status, pulls=state.pulls, rounds=rounds, answer=answer, state=state, curves=curves)
 
 
 def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision]:
@@ -347,11 +308,7 @@ def plan_if_due(algorithm: Algorithm, key: Key, state: PyTree) -> PyTree:
     if not hasattr(state, "pulls"):
         raise ValueError(f"state must be a state of the algorithm, with a field pulls, got {checks.show(state)}")
     require_pair(algorithm)
-    plan, stale = algorithm.plan, algorithm.stale
-    if plan is None or stale is None:
-        return state
-    plan_key = jax.random.fold_in(key, 1)
-    return lax.cond(stale(state), lambda state: plan(plan_key, state), lambda state: state, state)
+    return planned(algorithm, jax.random.fold_in(key, 1), state)
 
 
 def tell(algorithm: Algorithm, state: PyTree, action: PyTree, observation: PyTree) -> PyTree:
@@ -466,7 +423,8 @@ def _plan_where_due(
         return planned, due & ~now
 
     # A loop of at most one iteration writes in place. In a conditional, XLA for a GPU copies in both branches every
-    # part of the state that may change. The barrier keeps the computation inside the loop.
+    # part of the state that may change: 36 % of the memory traffic of a round of DisKernelUCB that plans nothing. The
+    # barrier keeps the computation inside the loop.
     def turn(carry: tuple[Array, PyTree]) -> tuple[Array, PyTree]:
         _, state = lax.optimization_barrier(carry)
         return jnp.zeros((), bool), compute_plan(key, state)

@@ -5,7 +5,6 @@ compares two tapes.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -16,8 +15,8 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
 from jaxbandits.engine.run.compatibility import action_check, require_fit, require_pair
-from jaxbandits.engine.run.loop import DEFAULT_CHUNK, Streams, streams
-from jaxbandits.numerics.indexing import select
+from jaxbandits.engine.run.loop import DEFAULT_CHUNK
+from jaxbandits.engine.run.round import Streams, decision_of, noise_of, planned, play, streams
 
 Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
 Watch = Callable[[PyTree], PyTree]  # (state) -> arrays that a tape records
@@ -87,7 +86,7 @@ def trace(
     keys = streams(key)
 
     def observe(r: Array, action: PyTree) -> PyTree:
-        return environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
+        return environment.respond(action, noise_of(environment, keys, r))
 
     accepts = action_check(algorithm, environment)
     return _follow(algorithm, keys, observe, rounds=rounds, chunk=chunk, watch=watch, accepts=accepts)
@@ -285,21 +284,15 @@ def _follow(
     accepts: Callable[[PyTree], Array] | None = None,
 ) -> Tape:
     """Records the tape of an algorithm whose observations come from `observe`."""
-    refresh, plan, stale = algorithm.refresh, algorithm.plan, algorithm.stale
 
     def one_round(state: PyTree, r: Array) -> tuple[PyTree, Tape]:
-        if refresh is not None:
-            state = lax.cond(r % chunk == 0, refresh, lambda state: state, state)
-        if plan is not None and stale is not None:
-            planned = partial(plan, jax.random.fold_in(keys.plan, r))
-            state = lax.cond(stale(state), planned, lambda state: state, state)
-        decision = algorithm.decide(jax.random.fold_in(keys.decide, r), state)
-        active = ~decision.stop if accepts is None else ~decision.stop & accepts(decision.action)
-        action = select(active, decision.action, algorithm.idle)
-        observation = observe(r, action)
+        if algorithm.refresh is not None:
+            state = lax.cond(r % chunk == 0, algorithm.refresh, lambda state: state, state)
+        state = planned(algorithm, jax.random.fold_in(keys.plan, r), state)
+        decision = decision_of(algorithm, keys, r, state)
+        played = play(algorithm, state, decision, lambda action: observe(r, action), accepts=accepts)
         watched = () if watch is None else watch(state)
-        now = Tape(action, observation, decision.stop, decision.answer, watched)
-        return algorithm.observe(state, action, observation), now
+        return played.state, Tape(played.action, played.observation, decision.stop, decision.answer, watched)
 
     _, tape = lax.scan(one_round, algorithm.init(keys.init), jnp.arange(rounds, dtype=jnp.int32))
     return tape

@@ -7,15 +7,15 @@ import jax
 import jax.numpy as jnp
 import jaxlib.version
 import numpy as np
-from jax.sharding import Mesh
 
 from jaxbandits.base import Key
 from jaxbandits.engine.store.tables import describe_table, table_of
+from jaxbandits.engine.sweep.layout import Layout, OpenLayout
 from jaxbandits.engine.sweep.program import Lane, fingerprint
 from jaxbandits.engine.sweep.tasks import Job, current_settings
 
 
-def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bool | None = None) -> dict[str, Any]:
+def describe_call(job: Job, layout: Layout | OpenLayout) -> dict[str, Any]:
     """Returns the arguments of a sweep as in its manifest, without arguments that are None."""
     arguments = {
         "rows": job.rows,
@@ -23,9 +23,9 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bo
         "max_rounds": "horizon" if job.max_rounds is None else job.max_rounds,
         "horizon": None if job.horizon is None else describe_horizon(job.horizon),
         "key": describe_key(job.key),
-        "lanes": lanes,
-        "chunk": chunk,
-        "scalars": scalars,
+        "lanes": layout.lanes,
+        "chunk": layout.chunk,
+        "scalars": layout.scalars,
     }
     return {
         "arguments": {name: value for name, value in arguments.items() if value is not None},
@@ -33,14 +33,14 @@ def describe_call(job: Job, *, lanes: int | None, chunk: int | None, scalars: bo
     }
 
 
-def describe_sweep(lane: Lane, mesh: Mesh, *, lanes: int) -> dict[str, Any]:
+def describe_sweep(lane: Lane) -> dict[str, Any]:
     """Returns the manifest: everything that affects the bits of the results, and the columns."""
     from jaxbandits import __version__  # set only at the end of the package's own import
 
     job = lane.job
     program, columns = fingerprint(lane)
-    device = mesh.devices.flat[0]
-    return describe_call(job, lanes=lanes, chunk=lane.chunk, scalars=lane.scalars) | {
+    device = lane.layout.mesh.devices.flat[0]
+    return describe_call(job, lane.layout) | {
         "program": {"sha256": program},  # hash of build and metrics, with the values that they close over
         "functions": {"build": name_of(job.build), "metrics": name_of(job.metrics)},
         "columns": {"row": "int64", "seed": "int64"} | columns,

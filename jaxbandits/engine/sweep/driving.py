@@ -14,9 +14,6 @@ The life of a lane, from one visit of the host to the next:
     running   status RUNNING: the device keeps the lane's state, the host its counts
       | the call returns another status
     done      the host fetches answer and metrics, adds the run to the queue, and frees the lane
-
-A slice whose time is up (`slices`) saves the states of its running lanes by `queue.keep`. The next slice resumes them
-by `queue.resume`; such a lane is running from the start.
 """
 
 import functools
@@ -30,7 +27,6 @@ from typing import Any, NamedTuple
 
 import jax
 import numpy as np
-from jax.sharding import Mesh
 
 from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
@@ -38,10 +34,10 @@ from jaxbandits.engine.results.runs import Results, Stats, of_tasks
 from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.store import Writer, agree, check_call, finished, load, read_manifest, table_of
 from jaxbandits.engine.sweep.description import describe_sweep
-from jaxbandits.engine.sweep.program import Lane, Limits, Program, choose_scalars, compile_lanes, trace
+from jaxbandits.engine.sweep.layout import OpenLayout, completed, with_memory_advice
+from jaxbandits.engine.sweep.program import Lane, Limits, Program, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import progress_bar
-from jaxbandits.engine.sweep.queue import Queue, UnfinishedRuns, select_runs
-from jaxbandits.engine.sweep.sizing import Shapes, default_chunk, default_lanes, shapes_of, with_memory_advice
+from jaxbandits.engine.sweep.queue import Queue
 from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
 
 # Least time, in seconds, that a host visit costs a batch (measured: two cores, 64 to 256 lanes).
@@ -63,20 +59,26 @@ class Shard(NamedTuple):
 
 
 def run_in_memory(
-    job: Job, *, lanes: int | None, chunk: int | None, mesh: Mesh, progress: bool, scalars: bool | None = None
-) -> Results:
-    """Runs all tasks in memory; an interrupted sweep loses its results."""
-    shapes = shapes_of(job)
-    lanes = lanes or default_lanes(shapes, mesh, job.total)
-    chunk = chunk or default_chunk(shapes, lanes)
-    with progress_bar(job.total, show=progress) as report:
-        program = compile_lanes(
-            choose_scalars(trace(job, shapes, chunk), mesh, scalars), mesh, tasks=job.total, lanes=lanes
-        )
-        queue = Queue(np.arange(job.total), job.rows)
+    job: Job,
+    todo: np.ndarray,
+    layout: OpenLayout,
+    *,
+    progress: bool,
+    shard: Shard = Shard(0, 1),  # noqa: B008
+) -> tuple[dict[str, np.ndarray], Stats, Lane]:
+    """Runs the tasks `todo` of a shard, at least one, in memory; if interrupted, it loses their runs.
+
+    Returns:
+        The columns of the runs, in the order of their ends; the stats; the lane that was compiled.
+    """
+    lane = trace(job, layout, tasks=-(-job.total // shard.of))
+    with progress_bar(len(todo), show=progress) as report:
+        program = compile_lanes(lane, tasks=len(todo))
+        queue = Queue(todo, job.rows)
         drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
-    _log_advice(queue.stats(program))
-    return results_of(job, queue.collect() or {}, queue.stats(program))
+    stats = queue.stats(program)
+    _log_advice(stats)
+    return queue.collect() or {}, stats, lane
 
 
 def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Results:
@@ -89,24 +91,22 @@ def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Result
 def run_into_store(
     job: Job,
     folder: Path,
+    layout: OpenLayout,
     *,
-    lanes: int | None,
-    chunk: int | None,
-    mesh: Mesh,
     progress: bool,
     shard: Shard = Shard(0, 1),  # noqa: B008
     called_off: Callable[[], bool] = lambda: False,
-    scalars: bool | None = None,
 ) -> None:
     """Runs the tasks of a shard that are not in the store yet. The caller must hold the locks."""
-    shapes = shapes_of(job)
-    traced = functools.cache(lambda rounds: trace(job, shapes, rounds))
-    open_arguments = {"lanes": lanes, "chunk": chunk, "scalars": scalars}
-    describe = functools.partial(
-        _describe, job, shapes=shapes, traced=traced, mesh=mesh, shard=shard, open_arguments=open_arguments
-    )
+    lane: Lane | None = None
+
+    def describe(held: dict[str, Any] | None) -> dict[str, Any]:
+        nonlocal lane
+        lane = trace(job, completed(layout, held), tasks=-(-job.total // shard.of), known=lane)
+        return describe_sweep(lane)
+
     manifest = agree(folder, describe, table_of(job.tasks))
-    arguments = manifest["arguments"]
+    assert lane is not None  # `agree` calls `describe` at least once, last with the manifest that it agrees with
     tasks = tasks_of(shard, job.total)
     todo = tasks[~finished(folder, rows=job.rows, seeds=job.seeds)[tasks]]
     stored = len(tasks) - len(todo)
@@ -115,8 +115,7 @@ def run_into_store(
     if not len(todo):
         return
     with progress_bar(len(tasks), done=stored, show=progress) as report:
-        lane = choose_scalars(traced(arguments["chunk"]), mesh, arguments.get("scalars", False))
-        program = compile_lanes(lane, mesh, tasks=len(todo), lanes=arguments["lanes"])
+        program = compile_lanes(lane, tasks=len(todo))
         queue = Queue(todo, job.rows)
         writer = Writer(folder, queue.collect, lambda: queue.stats(program), manifest.get("identity"))
         last_check = time.monotonic()
@@ -138,9 +137,7 @@ def run_into_store(
     _log_advice(queue.stats(program))
 
 
-def read_finished(
-    job: Job, folder: Path, *, lanes: int | None, chunk: int | None, mesh: Mesh, scalars: bool | None
-) -> Results | None:
+def read_finished(job: Job, folder: Path, layout: OpenLayout) -> Results | None:
     """Reads a store that cannot be written; returns None unless it holds all runs.
 
     Raises:
@@ -148,38 +145,9 @@ def read_finished(
     """
     if not finished(folder, rows=job.rows, seeds=job.seeds).all():
         return None
-    shapes, open_arguments = shapes_of(job), {"lanes": lanes, "chunk": chunk, "scalars": scalars}
-    traced = functools.partial(trace, job, shapes)
-    manifest = _describe(
-        job,
-        read_manifest(folder),
-        shapes=shapes,
-        traced=traced,
-        mesh=mesh,
-        shard=Shard(0, 1),
-        open_arguments=open_arguments,
-    )
-    check_call(folder, manifest, table_of(job.tasks))
+    lane = trace(job, completed(layout, read_manifest(folder)), tasks=job.total)
+    check_call(folder, describe_sweep(lane), table_of(job.tasks))
     return of_tasks(load(folder), job.rows, job.seeds)
-
-
-def _describe(
-    job: Job,
-    manifest: dict[str, Any] | None,
-    *,
-    shapes: Shapes,
-    traced: Callable[[int], Lane],
-    mesh: Mesh,
-    shard: Shard,
-    open_arguments: dict[str, Any],
-) -> dict[str, Any]:
-    """Returns the manifest of this sweep; arguments that are None come from the store's `manifest`, if any."""
-    settled = manifest["arguments"] if manifest else {}
-    lanes, chunk, scalars = (open_arguments[name] for name in ("lanes", "chunk", "scalars"))
-    lanes = lanes or settled.get("lanes") or default_lanes(shapes, mesh, -(-job.total // shard.of))
-    chunk = chunk or settled.get("chunk") or default_chunk(shapes, lanes)
-    scalars = settled.get("scalars", False) if scalars is None and manifest else scalars
-    return describe_sweep(choose_scalars(traced(chunk), mesh, scalars), mesh, lanes=lanes)
 
 
 def _log_advice(stats: Stats) -> None:
@@ -192,7 +160,13 @@ def tasks_of(shard: Shard, total: int) -> np.ndarray:
     """Returns the tasks of a shard, seed by seed: the same in every process."""
     if shard.of == 1:
         return np.arange(total)
-    return np.sort(np.random.default_rng(0).permutation(total)[shard.number :: shard.of])
+    return np.sort(_permutation(total)[shard.number :: shard.of])
+
+
+# A caller needs the tasks of every shard, and ten million take seconds to permute.
+@functools.lru_cache(maxsize=1)
+def _permutation(total: int) -> np.ndarray:
+    return np.random.default_rng(0).permutation(total)
 
 
 def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], None]) -> None:
@@ -207,7 +181,7 @@ def drive_all(program: Program, job: Job, queue: Queue, visit: Callable[[int], N
     settings = current_settings()
 
     def drive() -> None:
-        with use_settings(settings), with_memory_advice(program.shapes, program.lanes, program.chunk):
+        with use_settings(settings), with_memory_advice(program.shapes, program.layout):
             _drive(program, job, queue, visit)
 
     with ThreadPoolExecutor(program.batches, thread_name_prefix="jaxbandits") as threads:
@@ -225,12 +199,13 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     Only the entries of lanes that change are written, and sums run over whole arrays. A visit that passed over a few
     hundred thousand lanes a dozen times would take as long as their rounds.
     """
-    tasks = np.full(program.all_lanes, -1)  # id of the task in each lane; -1 if there is none
-    row, seed = np.zeros((2, program.all_lanes), np.int32)
-    budget = np.full(program.all_lanes, -1, np.int32)  # a lane without a task idles
-    horizon = None if job.horizon is None else np.repeat(job.horizon[:1], program.all_lanes)
-    fresh = np.zeros(program.all_lanes, bool)
-    report = {name: np.zeros(program.all_lanes, np.int64) for name in ("pulls", "rounds")}
+    tasks = np.full(program.layout.all_lanes, -1)  # id of the task in each lane; -1 if there is none
+    row, seed = np.zeros((2, program.layout.all_lanes), np.int32)
+    budget = np.full(program.layout.all_lanes, -1, np.int32)  # a lane without a task idles
+    horizon = None if job.horizon is None else np.repeat(job.horizon[:1], program.layout.all_lanes)
+    fresh = np.zeros(program.layout.all_lanes, bool)
+    free = np.arange(program.layout.all_lanes)
+    counted = {"pulls": 0, "rounds": 0}  # counts of the unfinished runs
 
     def give(lanes: np.ndarray, ids: np.ndarray) -> None:
         """Gives lanes new tasks. Ids run seed by seed: this mixes rows of different cost, also in a sweep cut short."""
@@ -243,20 +218,12 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
     def total(counts: np.ndarray) -> int:
         return int(counts.sum(dtype=np.int64))
 
-    resumed = queue.resume(program.all_lanes)
-    if resumed is not None:
-        held = np.arange(len(resumed.tasks))
-        give(held, resumed.tasks)
-        for name, before in zip(report, (resumed.pulls, resumed.rounds), strict=True):
-            report[name][held] = before
-    batch = program.fill(resumed.leaves if resumed is not None else ())
-    counted = {name: total(values) for name, values in report.items()}  # pulls and rounds of the unfinished runs
-    free = np.flatnonzero(tasks < 0)
+    batch = program.fill()
     chunks, visited = 1, time.perf_counter()  # visited: time at which the last `visit` returned
     while not queue.closed:
         new = queue.take(len(free))
         filled, free = free[: len(new)], free[len(new) :]
-        if len(free) == program.all_lanes:
+        if len(free) == program.layout.all_lanes:
             return
         give(filled, new)
         fresh[filled] = True
@@ -282,19 +249,15 @@ def _drive(program: Program, job: Job, queue: Queue, visit: Callable[[int], None
         queue.add(
             part,
             **{name: sums[name] - counted[name] for name in sums},
-            capacity=program.all_lanes * chunks * program.chunk,
+            capacity=program.layout.all_lanes * chunks * program.layout.chunk,
             host_seconds=started - visited + time.perf_counter() - ended,
         )
         counted = {name: sums[name] - total(report[name][done]) for name in sums}
         tasks[done], budget[done] = -1, -1
         free = np.concatenate([free, done])
-        chunks = _chunks_until_visit(queue, program, (ended - started) / (chunks * program.chunk))
+        chunks = _chunks_until_visit(queue, program, (ended - started) / (chunks * program.layout.chunk))
         visit(len(done))
         visited = time.perf_counter()
-    if queue.keeps and (tasks >= 0).any():
-        leaves = [np.asarray(leaf) for leaf in jax.tree.leaves(jax.device_get(batch))]
-        pulls, rounds = report["pulls"].astype(np.int64), report["rounds"].astype(np.int64)
-        queue.keep(select_runs(UnfinishedRuns(tasks, pulls, rounds, leaves), np.flatnonzero(tasks >= 0)))
 
 
 def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) -> int:
@@ -303,8 +266,8 @@ def _chunks_until_visit(queue: Queue, program: Program, round_seconds: float) ->
     A visit costs the batch the time of h rounds. With calls of c rounds, a run of m rounds waits c / 2 rounds for the
     visit once it has ended. The loss h / c + c / (2 m) is smallest at c = sqrt(2 h m).
     """
-    m = queue.rounds / (queue.finished + program.all_lanes * program.batches)
+    m = queue.rounds / (queue.finished + program.layout.all_lanes * program.batches)
     visit_seconds = max(HOST_SECONDS, queue.host_seconds / queue.visits)
     round_seconds = max(round_seconds, SHORTEST_ROUND)
     c = min(math.sqrt(2 * visit_seconds / round_seconds * m), CALL_SECONDS / round_seconds)
-    return max(1, int(c / program.chunk))
+    return max(1, int(c / program.layout.chunk))

@@ -24,11 +24,10 @@ from jaxbandits.engine.jaxprs import eval_jaxpr
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.run.compatibility import require_fit, same_bits
 from jaxbandits.engine.run.gradients import refuse_traced
-from jaxbandits.engine.run.loop import streams
 from jaxbandits.engine.run.recording import start_curves
+from jaxbandits.engine.run.round import decision_of, noise_of, play, streams
 from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
-from jaxbandits.numerics.indexing import select
 
 # The program runs once, so compiling dominates.
 COMPILER_OPTIONS: dict[str, Any] = {"xla_backend_optimization_level": 0}
@@ -93,14 +92,11 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
     # Three rounds: idle, a round as in the engine, idle. In a loop, each function is compiled once.
     def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
         state, changed = carry
-        active = r == 1
-        if algorithm.stale is not None:
-            active &= ~algorithm.stale(state)
-        # `stop` is not read, so XLA removes its computation.
-        action = algorithm.decide(jax.random.fold_in(keys.decide, r), state).action
-        action = select(active, action, algorithm.idle)
-        observation = environment.respond(action, environment.noise(jax.random.fold_in(keys.noise, r)))
-        after = algorithm.observe(state, action, observation)
+        ready = None if algorithm.stale is None else ~algorithm.stale(state)
+        # The stop is replaced, so XLA removes its computation.
+        decision = decision_of(algorithm, keys, r, state)._replace(stop=r != 1)
+        respond = lambda action: environment.respond(action, noise_of(environment, keys, r))  # noqa: E731
+        after, _, _, active = play(algorithm, state, decision, respond, ready=ready)
         differs = jax.tree.map(lambda new, old, was: was | (~active & ~same_bits(new, old)), after, state, changed)
         return after, differs
 

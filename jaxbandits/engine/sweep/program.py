@@ -6,7 +6,7 @@ A batch is spread over the devices of a mesh, which do not communicate.
 import hashlib
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import jax
@@ -23,16 +23,23 @@ from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.gradients import refuse_traced
-from jaxbandits.engine.run.loop import advance, streams
+from jaxbandits.engine.run.loop import advance, outcome_of
 from jaxbandits.engine.run.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
+from jaxbandits.engine.run.round import streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
 from jaxbandits.engine.sweep.compiling import compiled
-from jaxbandits.engine.sweep.sizing import (
+from jaxbandits.engine.sweep.layout import (
+    Layout,
+    OpenLayout,
     Shapes,
+    default_chunk,
+    default_lanes,
     device_memory,
+    local_mesh,
     memory_advice,
     on_cpu,
     require_memory,
+    shapes_of,
     side_by_side,
     with_memory_advice,
 )
@@ -65,72 +72,68 @@ class Lane(NamedTuple):
 
     job: Job
     shapes: Shapes
-    chunk: int  # number of rounds
+    layout: Layout
     jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
     inputs: tuple[PyTree, ...]  # shapes of the inputs, from `row` on
     outputs: PyTree  # shapes of the outputs
     seconds: float  # tracing time
-    scalars: bool = False  # True if rounds work on scalars, see `scalars`
 
 
 class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
 
     call: Callable[..., tuple[Batch, dict[str, Array]]]  # (row, seed, fresh, limits, chunks, batch) -> (batch, report)
-    fill: Callable[[Sequence[np.ndarray]], Batch]  # (leaves of the first lanes) -> batch; the other lanes have no task
-    lanes: int  # number of lanes per device
-    devices: int
+    fill: Callable[[], Batch]  # () -> batch of lanes without a task
+    layout: Layout
     batches: int  # number of batches that advance side by side
-    chunk: int
     shapes: Shapes  # shapes of one lane
     seconds: float  # time of tracing and compiling
     bytes: int  # device memory of all batches on one device
 
-    @property
-    def all_lanes(self) -> int:
-        """Counts the lanes of one batch, on all devices together."""
-        return self.lanes * self.devices
 
+def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None) -> Lane:
+    """Traces the advance of one lane by chunks of rounds, and settles the layout.
 
-def trace(job: Job, shapes: Shapes, chunk: int) -> Lane:
-    """Traces the advance of one lane by chunks of `chunk` rounds."""
+    A CPU keeps arrays. By default, XLA for a CPU copies all of a round into each of its outputs, which makes scalars
+    five to ten times slower.
+
+    Args:
+        job: the sweep.
+        layout: layout; what it leaves open gets a default.
+        tasks: number of runs that the batches share, for the default number of lanes.
+        known: lane of the same job, which is not traced again if its chunk is the same.
+    """
     started = time.perf_counter()
+    shapes = known.shapes if known is not None else shapes_of(job)
+    mesh = layout.mesh or local_mesh()
+    lanes = layout.lanes or default_lanes(shapes, mesh, tasks)
+    chunk = layout.chunk or default_chunk(shapes, lanes)
+    settled = Layout(lanes, chunk, False, mesh)
+    if known is None or known.layout.chunk != chunk:
+        known = _trace(job, shapes, settled)
+    loop = loop_of(known)
+    scalars = not on_cpu(mesh) and qualifies(loop) if layout.scalars is None else layout.scalars
+    settled = settled._replace(scalars=scalars and loop is not None)
+    return known._replace(layout=settled, seconds=time.perf_counter() - started)
+
+
+def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
     number: PyTree = jax.ShapeDtypeStruct((), np.int32)
     limits = Limits(number, None if job.horizon is None else jax.ShapeDtypeStruct((), job.horizon.dtype))
     batch = Batch(shapes.state, number, shapes.curves)
     inputs = (number, number, jax.ShapeDtypeStruct((), bool), limits, number, batch)
-    make = jax.make_jaxpr(_advance_lane(job, chunk), axis_env=[(LANES, 1)], return_shape=True)
+    make = jax.make_jaxpr(_advance_lane(job, layout.chunk), axis_env=[(LANES, 1)], return_shape=True)
     task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
     with checks.without_traced():
         jaxpr, outputs = make(task, job.key, *inputs)
     refuse_traced(jaxpr.consts)
-    return Lane(
-        job=job,
-        shapes=shapes,
-        chunk=chunk,
-        jaxpr=jaxpr,
-        inputs=inputs,
-        outputs=outputs,
-        seconds=time.perf_counter() - started,
-    )
-
-
-def choose_scalars(lane: Lane, mesh: Mesh, scalars: bool | None) -> Lane:
-    """Chooses whether the lane is compiled on scalars or on arrays; if `scalars` is None, whichever should be faster.
-
-    A CPU keeps arrays. By default, XLA for a CPU copies all of a round into each of its outputs, which makes scalars
-    five to ten times slower.
-    """
-    loop = loop_of(lane)
-    if scalars is None:
-        scalars = not on_cpu(mesh) and qualifies(loop)
-    return lane._replace(scalars=scalars and loop is not None)
+    return Lane(job=job, shapes=shapes, layout=layout, jaxpr=jaxpr, inputs=inputs, outputs=outputs, seconds=0.0)
 
 
 def loop_of(lane: Lane) -> Any:
     """Returns the equation of the loop over a chunk's rounds."""
     state, rounds, curves = lane.inputs[-1]
-    return rounds_of(lane.jaxpr.jaxpr, lane.chunk, jax.tree.leaves((state, rounds, curves)))
+    return rounds_of(lane.jaxpr.jaxpr, lane.layout.chunk, jax.tree.leaves((state, rounds, curves)))
 
 
 def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
@@ -138,7 +141,7 @@ def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
 
     The hash is taken for the lane on arrays, and for a table of one row, because a store may grow by rows.
     """
-    lane = lane._replace(scalars=False)
+    lane = lane._replace(layout=lane.layout._replace(scalars=False))
     advance_lanes, data = _lifted(lane)
     table = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[:1], lane.job.tasks))
     lowered = jax.jit(advance_lanes).lower(data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
@@ -150,23 +153,24 @@ def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
     return sha.hexdigest(), columns
 
 
-def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
-    """Compiles the call of one batch of `lanes` lanes per device, for as many batches as `tasks` tasks can fill."""
+def compile_lanes(lane: Lane, *, tasks: int) -> Program:
+    """Compiles the call of one batch, for as many batches as `tasks` tasks can fill."""
     started = time.perf_counter()
-    shapes, chunk = lane.shapes, lane.chunk
-    require_memory(shapes, mesh, lanes, chunk)
-    with with_memory_advice(shapes, lanes, chunk):
-        executable, call, fill = _compile(lane, mesh, lanes)
+    shapes, mesh = lane.shapes, lane.layout.mesh
+    require_memory(shapes, lane.layout)
+    with with_memory_advice(shapes, lane.layout):
+        executable, call, fill = _compile(lane)
         if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
             # jaxlib's batched LAPACK calls wait inside the thread pool that does their work, so two at a time would
             # deadlock. The library's own algorithms make no such call (see numerics.linalg).
             say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
-                executable, call, fill = _compile(lane, mesh, lanes)
+                lane = lane._replace(layout=lane.layout._replace(mesh=mesh))
+                executable, call, fill = _compile(lane)
             batches = 1
         else:
-            batches = min(side_by_side(mesh), -(-tasks // (lanes * mesh.size)))
+            batches = min(side_by_side(mesh), -(-tasks // lane.layout.all_lanes))
     sizes = executable.memory_analysis()
     # Donated memory counts once.
     needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
@@ -174,14 +178,12 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
     memory = device_memory(mesh)
     if memory is not None and needed > memory:
         # A CPU would not fail: the system would kill the process once the memory is used.
-        raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
+        raise MemoryError(memory_advice(shapes, lane.layout, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
     program = Program(
         call=call,
         fill=fill,
-        lanes=lanes,
-        devices=mesh.size,
+        layout=lane.layout,
         batches=batches,
-        chunk=chunk,
         shapes=shapes,
         seconds=lane.seconds + time.perf_counter() - started,
         bytes=needed,
@@ -192,9 +194,9 @@ def compile_lanes(lane: Lane, mesh: Mesh, *, tasks: int, lanes: int) -> Program:
         "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
         program.seconds,
         batches,
-        lanes,
+        lane.layout.lanes,
         mesh.size,
-        chunk,
+        lane.layout.chunk,
         program.bytes / 1e6,
     )
     return program
@@ -237,15 +239,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
         start = jnp.int32(Status.RUNNING), rounds, state, curves
         status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
-        answer = algorithm.decide(jax.random.fold_in(keys.decide, rounds), state).answer
-        outcome = Outcome(
-            status=status,
-            pulls=state.pulls,
-            rounds=rounds,
-            answer=answer,
-            state=state,
-            curves=curves_of(record, curves),
-        )
+        outcome = outcome_of(algorithm, keys, status, rounds, state, curves=curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         if environment.stream is not None:  # read by `compare(.., paired=True)`
@@ -292,7 +286,7 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
             leaves = eval_jaxpr(lane.jaxpr.jaxpr, values, *jax.tree.leaves((task, key, row, *others)))
             return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
-        if not lane.scalars:
+        if not lane.layout.scalars:
             return jax.vmap(one_lane, in_axes=(None, None, 0, 0, 0, 0, None, 0), axis_name=LANES)(*arguments)
         tasks, key, row, seed, fresh, limits, chunks, batch = arguments
         task = jax.vmap(task_of, in_axes=(None, 0))(tasks, row)
@@ -311,11 +305,11 @@ def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
     return *per_lane, chunks, batch
 
 
-def lower(lane: Lane, mesh: Mesh, lanes: int) -> Lowered:
-    """Lowers the call of `lanes` lanes per device, also for devices that are only described."""
-    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+def lower(lane: Lane) -> Lowered:
+    """Lowers the call of one batch, also for devices that are only described."""
+    mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
-    (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lanes * mesh.size)
+    (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lane.layout.all_lanes)
     shared = data, lane.job.tasks, lane.job.key
     shardings = (*[everywhere] * len(shared), *[over_lanes] * 4, everywhere, over_lanes)
     sharded = jax.shard_map(
@@ -332,19 +326,17 @@ def lower(lane: Lane, mesh: Mesh, lanes: int) -> Lowered:
     return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
 
 
-def _compile(lane: Lane, mesh: Mesh, lanes: int) -> tuple[Any, Callable, Callable[[Sequence[np.ndarray]], Batch]]:
-    program = compiled(lower(lane, mesh, lanes), mesh.devices.ravel().tolist())
-    mesh = Mesh(mesh.devices.ravel(), (DEVICES,))
+def _compile(lane: Lane) -> tuple[Any, Callable, Callable[[], Batch]]:
+    mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
+    program = compiled(lower(lane), mesh.devices.tolist())
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
-    inputs = _of_lanes(lane.inputs, lanes * mesh.size)
+    inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
     shared = jax.device_put((_lifted(lane)[1], lane.job.tasks, lane.job.key), everywhere)
 
-    def fill(leaves: Sequence[np.ndarray]) -> Batch:
+    def fill() -> Batch:
         # Copied, because the call writes into it; a program that makes zeros would have to be compiled.
-        lanes = [np.zeros(leaf.shape, leaf.dtype) for leaf in jax.tree.leaves(inputs[-1])]
-        for all_lanes, first in zip(lanes, leaves, strict=False):
-            all_lanes[: len(first)] = first
-        return jax.device_put(jax.tree.unflatten(jax.tree.structure(inputs[-1]), lanes), over_lanes, may_alias=False)
+        zeros = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), inputs[-1])
+        return jax.device_put(zeros, over_lanes, may_alias=False)
 
     def call(
         row: np.ndarray, seed: np.ndarray, fresh: np.ndarray, *, limits: Limits, chunks: np.int32, batch: Batch

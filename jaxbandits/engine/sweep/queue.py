@@ -2,8 +2,6 @@
 
 import threading
 import time
-from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
@@ -15,23 +13,10 @@ from jaxbandits.engine.sweep.program import Program
 SORTED_FROM = 0.75
 
 
-class UnfinishedRuns(NamedTuple):
-    """Unfinished runs, in a form that another process can resume."""
-
-    tasks: np.ndarray  # int (n,)    task ids
-    pulls: np.ndarray  # int (n,)    pulls so far
-    rounds: np.ndarray  # int (n,)    rounds so far
-    leaves: list[np.ndarray]  # (n, ...)    leaves of the batch in the lanes of these runs
-
-
 class Queue:
-    """Distributor of tasks and collector of finished runs; any thread may call every method.
+    """Distributor of tasks and collector of finished runs; any thread may call every method."""
 
-    If `unfinished` is given, the queue resumes these runs, and keeps there the runs that have not ended when it closes.
-    """
-
-    def __init__(self, todo: np.ndarray, rows: int, unfinished: Sequence[UnfinishedRuns] | None = None):
-        self.keeps, self.unfinished = unfinished is not None, list(unfinished or ())
+    def __init__(self, todo: np.ndarray, rows: int):
         self.todo, self.next, self.rows = todo, 0, rows
         self.lengths, self.runs = np.zeros(rows), np.zeros(rows)  # rounds and number of the finished runs of a row
         self.is_sorted = False
@@ -51,21 +36,6 @@ class Queue:
             ids = self.todo[self.next : self.next + count]
             self.next += len(ids)
             return ids
-
-    def resume(self, most: int) -> UnfinishedRuns | None:
-        """Returns unfinished runs for at most `most` lanes; None if there are none."""
-        with self.lock:
-            if not self.unfinished:
-                return None
-            first = self.unfinished.pop(0)
-            if len(first.tasks) > most:  # kept by a machine with larger batches
-                self.unfinished.insert(0, select_runs(first, slice(most, None)))
-            return select_runs(first, slice(most))
-
-    def keep(self, runs: UnfinishedRuns) -> None:
-        """Stores the unfinished runs of a batch."""
-        with self.lock:
-            self.unfinished.append(runs)
 
     def _longest_first(self, ids: np.ndarray) -> np.ndarray:
         """Sorts task ids by the mean run length of their row, longest first, so that short runs fill the last lanes."""
@@ -119,18 +89,12 @@ class Queue:
                 pulls=self.pulls,
                 rounds=self.rounds,
                 occupancy=self.rounds / self.capacity if self.capacity else 0.0,
-                lanes=program.lanes,
-                devices=program.devices,
+                lanes=program.layout.lanes,
+                devices=program.layout.mesh.size,
                 batches=program.batches,
-                chunk=program.chunk,
+                chunk=program.layout.chunk,
                 bytes=program.bytes,
                 finished=self.finished,
                 visits=self.visits,
                 host_seconds=self.host_seconds,
             )
-
-
-def select_runs(runs: UnfinishedRuns, chosen: slice | np.ndarray) -> UnfinishedRuns:
-    """Selects some of the runs."""
-    tasks, pulls, rounds, leaves = runs
-    return UnfinishedRuns(tasks[chosen], pulls[chosen], rounds[chosen], [leaf[chosen] for leaf in leaves])

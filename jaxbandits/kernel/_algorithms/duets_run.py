@@ -10,7 +10,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
-from jaxbandits.engine.run.loop import streams
+from jaxbandits.engine.run.round import noise_of, streams
 from jaxbandits.kernel._problem.environment import environment
 from jaxbandits.kernel._problem.instances import Instance, check_instance
 from jaxbandits.kernel._problem.settings import Coins, Settings, picked, round_coins
@@ -81,7 +81,7 @@ def duets_run(
     keys, answers = streams(key), environment(instance, n_agents=n_agents)
     seed = jax.random.bits(keys.init, (), jnp.uint32)
     rounds = jnp.arange(horizon, dtype=jnp.int32)
-    noise = jax.vmap(lambda r: answers.noise(jax.random.fold_in(keys.noise, r)))(rounds)
+    noise = jax.vmap(lambda r: noise_of(answers, keys, r))(rounds)
     uniforms = jax.vmap(lambda r: round_coins(common, jax.random.fold_in(keys.decide, r), r))(rounds)
 
     active, size = jnp.arange(M, dtype=jnp.int32), jnp.full((), M, jnp.int32)

@@ -7,23 +7,18 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
+from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
-from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 
 
 def fixed_weights(
     arms: Array,
     allocation: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
 ) -> Algorithm:
     """Pulls the arm that is furthest behind its share until the likelihood ratios pass the threshold.
@@ -33,21 +28,10 @@ def fixed_weights(
     Args:
         arms: float (K, d), features of the arms; the run has their dtype.
         allocation: float (K,), shares of the pulls, at least 0, of sum 1.
-        delta: () in (0, 1), allowed probability of error.
-        threshold: one of `numerics.thresholds`: `gk16`, `log_t`, `ellipsoid`, `ellipsoid_trace`, `jp`, `jp_heuristic`
-            or `kk_all`. `jp` and `kk_all` are proved for glr_ridge=0 only, and heuristic otherwise. The `ellipsoid`s
-            are proved for glr_ridge=None only; their ridge must be `ridge`. `jp` reads the smallest eigenvalue of the
-            Gram matrix of the start's arms.
-        items: float (M, d), features of the items that are compared; the answer is one of them. If None, the arms.
-        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. No sampling rule reads it.
+        stop: from `likelihood_ratio` or `no_stop`.
         ridge: () > 0, regularisation of least squares, at least 1.2e-4 (float32) or 2.2e-13 (float64) times the
             largest |x|^2. With a smaller one the rank-one updates lose their digits.
-        glr_ridge: None or 0. If 0, stop and answer use least squares without ridge, and the arms of the start must
-            span R^d; the sampling rule keeps its ridge.
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
-        eliminate: None, "stop" or "both". If "stop", an item is eliminated for good once its statistic has passed
-            the threshold, and the last one is the answer. If "both", the sampling rule ignores it as well. Both
-            require epsilon = 0.
         start: "arms" or "spanner", the arms that are pulled first, once each. "arms" are all of them. A "spanner" is
             the first d by index that span R^d; it pays where the arms are many, and requires concrete arms.
 
@@ -58,8 +42,7 @@ def fixed_weights(
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O((K + M) d) per
-    round.
+    **Guarantee**: as for the stop. **Cost**: O((K + M) d) per round.
 
     Source: the oracle of Tirinzoni and Degenne (2022), Table 1.
     """
@@ -67,18 +50,7 @@ def fixed_weights(
     shares = checks.array("allocation", allocation, (K,), least=0)
     total = (np.asarray(allocation) if is_concrete(allocation) else shares).sum()
     require(abs(total - 1) < 1e-6, "allocation", "sum to 1", allocation)
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
     dtype = settings.arms.dtype
     shares = shares.astype(dtype)
 

@@ -8,11 +8,11 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.factor import backward, gram_of, influence, norms_of
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, checked_settings
+from jaxbandits.linear._shared.fixed_confidence import checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, weakest
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.numerics.indexing import is_first_largest, sliced
 from jaxbandits.numerics.linalg import dot
-from jaxbandits.numerics.thresholds import Threshold
 
 TIE = 2.3e-16  # largest lead, in units of the noise, that counts as a tie
 
@@ -20,14 +20,9 @@ TIE = 2.3e-16  # largest lead, in units of the noise, that counts as a tie
 def fws(
     arms: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     steps: int = 0,
 ) -> Algorithm:
     """Takes a Frank-Wolfe step towards the arms that raise the smallest likelihood ratio most, and tracks the shares.
@@ -58,18 +53,7 @@ def fws(
     """
     steps = checks.whole("steps", steps, least=0, most=65536)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start="arms",
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start="arms")
     features, dtype = settings.arms, settings.arms.dtype
     K = features.shape[0]
 

@@ -4,9 +4,9 @@ from typing import NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._problem.environment import Allocation, made_for
+from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_budget import at_once, best_of, checked_budget, g_optimal, multinomial
+from jaxbandits.linear._shared.phases import Phases, algorithm_from_phases
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.ties import draw_words
 
@@ -44,18 +44,20 @@ def g_bai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     def init(key: Key) -> State:
         return State(jnp.zeros((), int), jnp.zeros(K, int), jnp.zeros(K, dtype), draw_words(key, K))
 
-    def decide(key: Key, state: State) -> Decision:
+    def due(key: Key, state: State) -> Array:
         counts, is_drawn = multinomial(key, T - state.pulls, shares)
+        return jnp.where(is_drawn, counts, 0)
+
+    def answer(state: State) -> Array:
         theta = jnp.matmul(state.sums, images, precision="highest") / T.astype(dtype)
-        best = best_of(dot(arms, theta), state.ties, state.pulls)
-        return Decision(Allocation(jnp.where(is_drawn, counts, 0)), state.pulls >= T, best)
+        return best_of(dot(arms, theta), state.ties, state.pulls)
 
-    def observe(state: State, action: Allocation, observation: Array) -> State:
-        pulls, counts = state.pulls + action.counts.sum(), state.counts + action.counts
-        return State(pulls, counts, state.sums + observation, state.ties)
+    def learn(state: State, counts: Array, sums: Array) -> State:
+        del counts
+        return state._replace(sums=state.sums + sums)
 
-    idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **made_for(arms))
+    phases = Phases(init, due=due, is_over=lambda state: state.pulls >= T, answer=answer, learn=learn)
+    return algorithm_from_phases(arms, phases)
 
 
 class State(NamedTuple):

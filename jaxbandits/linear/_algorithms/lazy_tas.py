@@ -12,16 +12,15 @@ from jaxbandits.checks import require
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.factor import is_positive_definite
 from jaxbandits.linear._shared.fixed_confidence import (
-    EliminateName,
     StartName,
     checked_settings,
     first_spanner,
     least_eigenvalue,
 )
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, look
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.numerics.design import frank_wolfe
 from jaxbandits.numerics.indexing import sliced
-from jaxbandits.numerics.thresholds import Threshold
 
 
 class Plan(NamedTuple):
@@ -37,14 +36,9 @@ class Plan(NamedTuple):
 def lazy_tas(
     arms: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
     laziness: int = 2,
     design_steps: int = 1000,
@@ -88,19 +82,7 @@ def lazy_tas(
     if spanner is not None:
         order = _checked_spanner(spanner, arms)
     c0 = least_eigenvalue(arms, order) / math.sqrt(d)
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-        spanner=order,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start, spanner=order)
     features, dtype = settings.arms, settings.arms.dtype
     K, first = features.shape[0], len(settings.start)
     begun = jnp.asarray(np.isin(np.arange(K), order)) if support else None

@@ -4,8 +4,9 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
+from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.linear._shared.top_two import (
     best_items,
     challenger_of,
@@ -16,20 +17,14 @@ from jaxbandits.linear._shared.top_two import (
     pulled_of,
 )
 from jaxbandits.numerics.indexing import sliced
-from jaxbandits.numerics.thresholds import Threshold
 
 
 def lin_ttts(
     arms: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
     leader_share: Array | float | None = None,
     draws: int = 128,
@@ -54,20 +49,9 @@ def lin_ttts(
     Source: Shang, de Heide, Menard, Kaufmann and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
     identification, with a linear posterior.
     """
-    check_leader_share(leader_share, items)
+    check_leader_share(leader_share, stop)
     draws = checks.whole("draws", draws, least=1, most=65536)
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
     d = settings.arms.shape[1]
 
     def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:

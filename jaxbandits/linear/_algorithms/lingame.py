@@ -10,15 +10,14 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.factor import gram_of, influence, norms_of
 from jaxbandits.linear._shared.fixed_confidence import (
-    EliminateName,
     FixedConfidenceSettings,
     StartName,
     checked_settings,
 )
 from jaxbandits.linear._shared.hedge import FIRST_GAP, Hedge, learned, new_hedge, weights_of
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, weakest
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.numerics.indexing import first_largest, sliced
-from jaxbandits.numerics.thresholds import Threshold
 
 # Smallest share in the design of a round. DEVIATION: the published rule has none. Early on its learner puts all weight
 # on one arm, and the design is singular.
@@ -35,14 +34,9 @@ class Game(NamedTuple):
 def lingame(
     arms: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
     shared_learner: bool = False,
     optimism: bool = True,
@@ -73,18 +67,7 @@ def lingame(
     for name, value in {"shared_learner": shared_learner, "optimism": optimism, "clip": clip}.items():
         checks.flag(name, value)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]
 

@@ -10,11 +10,11 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._algorithms.lingame import gains_of, most_of, optimistic_widths
 from jaxbandits.linear._problem.arms import checked_arms
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
+from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
 from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, rate_of, weights_of
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.numerics.indexing import first_largest, sliced
-from jaxbandits.numerics.thresholds import Threshold
 
 
 class PairGame(NamedTuple):
@@ -27,14 +27,9 @@ class PairGame(NamedTuple):
 def lingame_c(
     arms: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
     optimism: bool = True,
     clip: bool = True,
@@ -63,18 +58,7 @@ def lingame_c(
     checks.flag("clip", clip)
     max_pairs = checks.whole("max_pairs", max_pairs, least=1)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]
     require(max_pairs >= M * K, "max_pairs", f"be at least {M * K}, the pairs of {M} items and {K} arms", max_pairs)

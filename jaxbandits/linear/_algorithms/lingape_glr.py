@@ -1,41 +1,76 @@
-"""LinGapE's sampling rule under a likelihood-ratio stop."""
+"""LinGapE's sampling rule with a stop by likelihood ratios (Tirinzoni, Degenne, 2022)."""
 
 from typing import Literal
 
 import jax.numpy as jnp
 
-from jaxbandits.base import Array, Key
-from jaxbandits.linear._shared.fixed_confidence import FixedConfidenceSettings
-from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, Rule, State, level_of, most_informative, weakest
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
+from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
+from jaxbandits.linear._shared.likelihood_ratio import (
+    ItemComparison,
+    State,
+    algorithm_from_rule,
+    level_of,
+    most_informative,
+    weakest,
+)
 from jaxbandits.linear._shared.lingape_pair import pulls_per_share
+from jaxbandits.linear._shared.ratios import checked_shares
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 
 WidthName = Literal["threshold", "log"]
 
 
-def lingape_rule(settings: FixedConfidenceSettings, width: WidthName, shares: Array | None) -> Rule:
-    """Builds the rule that separates the leader from the item of the largest upper bound, gap + C ||y||.
+def lingape_glr(
+    arms: Array,
+    *,
+    stop: LikelihoodRatio,
+    ridge: Array | float = 1.0,
+    noise_scale: Array | float = 1.0,
+    width: WidthName = "threshold",
+    ratios: Array | None = None,
+    start: StartName = "arms",
+) -> Algorithm:
+    """Pulls the arm that best separates the leader from the item with the largest upper bound, gap + C ||y||.
 
-    Args:
-        settings: settings of the problem and the test.
-        width: "threshold" if C^2 is twice the threshold; "log" if it is 2 (log(1 / delta) + 2 log(t + 2)).
-        shares: float (K, K, K), shares of the rule "ratio". If None, the rule is "greedy".
+    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
+
+    - `width`: C in units of noise_scale. "threshold" is sqrt(2 threshold), "log" sqrt(2 log(1 / delta) + 4 log(t + 2)).
+    - `ratios`: as for `lingape`; the shares are of pairs of arms, so the stop must have no items.
 
     Returns:
-        Rule. Cost: O((K + M) d).
+        Algorithm with actions `Pull`, or `Step` where items are eliminated, and answers int (), an item.
 
-    Source: "threshold" is from the code of Wang, Tzeng and Proutiere (2021), "log" from Tirinzoni and Degenne (2022).
+    Raises:
+        ValueError: an argument lies outside the range above, a shape does not fit, or `ratios` are given with items.
+
+    **Guarantee**: as for the stop. **Cost**: O((K + M) d) per round.
+
+    Source: the rule of Xu, Honda and Sugiyama (2018), Algorithm 1; "threshold" as in the code of Wang, Tzeng and
+    Proutiere (2021), "log" as in Tirinzoni and Degenne (2022).
     """
+    checks.one_of("width", width, WidthName)
+    checks.instance("stop", stop, LikelihoodRatio)
+    features = checked_arms(arms)
+    K, dtype = features.shape[0], features.dtype
+    if ratios is not None:
+        require(stop.items is None, "ratios", "be None where the stop has items: their shares are of arms", ratios)
+    shares = None if ratios is None else checked_shares(ratios, K, dtype)
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
 
     def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:
         del key
         if width == "threshold":
             level = level_of(settings, state)
         else:
-            t = state.pulls.astype(settings.delta.dtype)
+            t = state.pulls.astype(dtype)
             level = -jnp.log(settings.delta) + 2 * jnp.log(t + 2)
         challenger = weakest(comparison.gaps - jnp.sqrt(2 * level * comparison.norms), comparison.rivals)
         if shares is not None:
             return jnp.argmin(pulls_per_share(state.counts, shares[comparison.leader, challenger])), ()
         return most_informative(settings, state, comparison.leader, challenger), ()
 
-    return rule
+    return algorithm_from_rule(settings, rule)

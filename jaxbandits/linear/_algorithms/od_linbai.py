@@ -6,9 +6,8 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete
-from jaxbandits.linear._problem.environment import Allocation, made_for
 from jaxbandits.linear._shared.fixed_budget import (
     best_of,
     checked_budget,
@@ -18,6 +17,7 @@ from jaxbandits.linear._shared.fixed_budget import (
     rounded,
     spanned_design,
 )
+from jaxbandits.linear._shared.phases import Phases, algorithm_from_phases, lasting
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.ties import draw_words, lots
 
@@ -78,8 +78,8 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
             ties=draw_words(jax.random.fold_in(key, 1), K),  # another stream than the guess
         )
 
-    def stale(state: State) -> Array:
-        return ~state.planned & (state.phase < R)
+    def is_over(state: State) -> Array:
+        return state.phase >= R
 
     def plan(key: Key, state: State) -> State:
         del key
@@ -89,36 +89,23 @@ def od_linbai(arms: Array, *, horizon: Array | int, design_steps: int = 1000) ->
         due = jnp.ceil(shares * jnp.maximum(m, 0) * (1 - 1e-6)).astype(int)
         # More arms may have a share than an extreme point of the optimal designs has.
         due = jnp.where(due.sum() <= most, due, rounded(shares, most, lots(state.ties, ~state.pulls)))
-        return state._replace(planned=jnp.ones((), bool), due=due)
+        return state._replace(due=due)
 
-    def decide(key: Key, state: State) -> Decision:
-        del key
-        due = jnp.where(state.planned, state.due, 0)
+    def answer(state: State) -> Array:
         best = best_of(jnp.where(state.members, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
-        return Decision(Allocation(due), state.phase >= R, jnp.where(m > 0, best, state.guess))
+        return jnp.where(m > 0, best, state.guess)
 
-    def observe(state: State, action: Allocation, observation: Array) -> State:
-        n = action.counts.sum()
-        theta = least_squares_in_span(arms, action.counts, observation)
-        rank = ranks(dot(arms, theta), state.members, lots(state.ties, state.pulls + n))
-        after = State(
-            pulls=state.pulls + n,
-            counts=state.counts + action.counts,
+    def learn(state: State, counts: Array, sums: Array) -> State:
+        theta = least_squares_in_span(arms, counts, sums)
+        rank = ranks(dot(arms, theta), state.members, lots(state.ties, state.pulls + counts.sum()))
+        return state._replace(
             phase=state.phase + 1,
             members=state.members & (rank < _of(sizes[1:], state.phase)),
-            # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
-            theta=theta + 0 * state.theta,
-            guess=state.guess,
-            planned=jnp.zeros((), bool),
-            due=state.due,
-            ties=state.ties,
+            theta=lasting(theta, state.theta),
         )
-        return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
-    idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(
-        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts, **made_for(arms)
-    )
+    phases = Phases(init, due=lambda key, state: state.due, is_over=is_over, answer=answer, learn=learn, plan=plan)
+    return algorithm_from_phases(arms, phases)
 
 
 class State(NamedTuple):

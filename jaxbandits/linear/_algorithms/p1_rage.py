@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._problem.environment import Allocation, made_for
+from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_budget import (
     apart_design,
     at_once,
@@ -19,6 +18,7 @@ from jaxbandits.linear._shared.fixed_budget import (
     importance,
     multinomial,
 )
+from jaxbandits.linear._shared.phases import Phases, algorithm_from_phases
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.ties import draw_words
 
@@ -71,9 +71,6 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
             ties=draw_words(key, K),
         )
 
-    def stale(state: State) -> Array:
-        return ~state.planned & (state.pulls < T)
-
     def plan(key: Key, state: State) -> State:
         del key
         means = dot(arms, state.estimates / jnp.maximum(state.pulls, 1).astype(dtype))
@@ -82,31 +79,27 @@ def p1_rage(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> A
         counts = (sets.sum(axis=1) > 1).astype(dtype)
         allocations = jax.vmap(designs)(sets).allocation
         mean = jnp.matmul(counts, allocations, precision="highest") / counts.sum()
-        return state._replace(shares=(first + mean) / 2, planned=jnp.ones((), bool))
+        return state._replace(shares=(first + mean) / 2)
 
-    def decide(key: Key, state: State) -> Decision:
+    def due(key: Key, state: State) -> Array:
         n = jnp.where(state.pulls == 0, 1, jnp.minimum(length, T - state.pulls))
         counts, is_drawn = multinomial(key, n, state.shares)
-        best = best_of(dot(arms, state.estimates), state.ties, state.pulls)
-        return Decision(Allocation(jnp.where(is_drawn & state.planned, counts, 0)), state.pulls >= T, best)
+        return jnp.where(is_drawn, counts, 0)
 
-    def observe(state: State, action: Allocation, observation: Array) -> State:
-        n = action.counts.sum()
+    def learn(state: State, counts: Array, sums: Array) -> State:
+        del counts
         images = importance(arms, state.shares)
-        after = State(
-            pulls=state.pulls + n,
-            counts=state.counts + action.counts,
-            estimates=state.estimates + jnp.matmul(observation, images, precision="highest"),
-            shares=state.shares,
-            planned=jnp.zeros((), bool),
-            ties=state.ties,
-        )
-        return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
+        return state._replace(estimates=state.estimates + jnp.matmul(sums, images, precision="highest"))
 
-    idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(
-        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts, **made_for(arms)
+    phases = Phases(
+        init,
+        due=due,
+        is_over=lambda state: state.pulls >= T,
+        answer=lambda state: best_of(dot(arms, state.estimates), state.ties, state.pulls),
+        learn=learn,
+        plan=plan,
     )
+    return algorithm_from_phases(arms, phases)
 
 
 class State(NamedTuple):

@@ -2,12 +2,10 @@
 
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.linear._problem.environment import Allocation, made_for
+from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._shared.fixed_budget import (
     apart_design,
     best_of,
@@ -18,6 +16,7 @@ from jaxbandits.linear._shared.fixed_budget import (
     ranks,
     rounded,
 )
+from jaxbandits.linear._shared.phases import Phases, algorithm_from_phases, lasting
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.ties import draw_words, lots
 
@@ -73,9 +72,6 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
     def is_over(state: State) -> Array:
         return (state.phase >= E) | (state.members.sum() <= 1)
 
-    def stale(state: State) -> Array:
-        return ~state.planned & ~is_over(state)
-
     def plan(key: Key, state: State) -> State:
         del key
         rank = ranks(dot(arms, state.theta), state.members, lots(state.ties, state.pulls))
@@ -94,34 +90,21 @@ def peace(arms: Array, *, horizon: Array | int, design_steps: int = 1000) -> Alg
         n = jnp.where(state.phase == E - 1, T - state.pulls, length)
         # The ranks above use the lots of `state.pulls`; the complement gives other ones.
         due = rounded(solved.allocation, n, lots(state.ties, ~state.pulls), all_arms=True)
-        return state._replace(members=members, value=solved.value, planned=jnp.ones((), bool), due=due)
+        return state._replace(members=members, value=solved.value, due=due)
 
-    def decide(key: Key, state: State) -> Decision:
+    def due(key: Key, state: State) -> Array:
         del key
-        due = jnp.where(state.planned & ~is_over(state), state.due, 0)
-        best = best_of(jnp.where(state.members, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
-        return Decision(Allocation(due), is_over(state), best)
+        return jnp.where(is_over(state), 0, state.due)  # the plan may have left a single arm
 
-    def observe(state: State, action: Allocation, observation: Array) -> State:
-        n = action.counts.sum()
-        after = State(
-            pulls=state.pulls + n,
-            counts=state.counts + action.counts,
-            phase=state.phase + 1,
-            members=state.members,
-            # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
-            theta=least_squares_in_span(arms, action.counts, observation) + 0 * state.theta,
-            value=state.value,
-            planned=jnp.zeros((), bool),
-            due=state.due,
-            ties=state.ties,
-        )
-        return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
+    def answer(state: State) -> Array:
+        return best_of(jnp.where(state.members, dot(arms, state.theta), -jnp.inf), state.ties, state.pulls)
 
-    idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(
-        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.counts, **made_for(arms)
-    )
+    def learn(state: State, counts: Array, sums: Array) -> State:
+        theta = least_squares_in_span(arms, counts, sums)
+        return state._replace(phase=state.phase + 1, theta=lasting(theta, state.theta))
+
+    phases = Phases(init, due=due, is_over=is_over, answer=answer, learn=learn, plan=plan)
+    return algorithm_from_phases(arms, phases)
 
 
 class State(NamedTuple):

@@ -10,16 +10,15 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.linear._shared.allocations import g_allocation
 from jaxbandits.linear._shared.fixed_confidence import (
-    EliminateName,
     FixedConfidenceSettings,
     StartName,
     checked_settings,
 )
 from jaxbandits.linear._shared.hedge import Hedge, learned, new_hedge, weights_of
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.numerics.linalg import UNROLL, dot
 from jaxbandits.numerics.normal import normals_and_uniforms
-from jaxbandits.numerics.thresholds import Evidence, Threshold
 
 # Enough for an error of at most 1e-13, wherever the tail of `truncated_normals` begins.
 HALLEY_STEPS = 3
@@ -49,20 +48,13 @@ MILLS = (
     2.338199755615768e-08,
 )
 
-DELTA = 0.5  # stand-in for `delta` without a threshold; nothing reads it
-
 
 def peps(
     arms: Array,
     *,
-    delta: Array | float | None = None,
-    threshold: Threshold | None,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
     draws: int = 20,
     mix: Array | float = 0.0,
@@ -71,9 +63,8 @@ def peps(
 
     Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
 
-    - `threshold`: may also be None. The run then never stops, and ends at the horizon of `jaxbandits.sweep`; `delta`
-      and `eliminate` must be None. The rule was published so, to be judged by how often the answer at time t is right.
-      The stop by likelihood ratios is our addition.
+    - `stop`: the rule was published with `no_stop`, to be judged by how often the answer at time t is right. A stop by
+      likelihood ratios is our addition.
     - `draws`: int in [1, 65536], draws of theta per round.
     - `mix`: () in [0, 1], the share of pulls by the `g_allocation`. Unless it is 0, the arms must span R^d.
 
@@ -81,8 +72,7 @@ def peps(
         Algorithm with actions `Step`, and answers int (), an item.
 
     Raises:
-        ValueError: an argument lies outside the range above, a shape does not fit, or an argument of the stop is given
-            without a threshold.
+        ValueError: an argument lies outside the range above, or a shape does not fit.
 
     **Guarantee**: with a proved threshold, P(the answer is not best) <= delta. **Cost**:
     O(K d + (d + M + K) d draws) per round.
@@ -97,23 +87,7 @@ def peps(
     """
     draws = checks.whole("draws", draws, least=1, most=65536)
     checks.real("mix", mix, least=0, most=1)
-    if threshold is None:
-        for name, value in {"delta": delta, "eliminate": eliminate}.items():
-            checks.require(value is None, name, "be None without a threshold", value)
-    else:
-        checks.function("threshold", threshold, "delta and evidence")
-    settings = checked_settings(
-        arms,
-        delta=DELTA if threshold is None else checks.probability("delta", delta),
-        threshold=_never if threshold is None else threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
     dtype = settings.arms.dtype
     K = settings.arms.shape[0]
     is_mixed = not (is_concrete(mix) and float(np.asarray(mix)) == 0)
@@ -249,8 +223,3 @@ def total(values: Array) -> Array:
     if values.shape[0] > UNROLL:
         return jnp.sum(values, axis=0)
     return sum((values[m] for m in range(1, values.shape[0])), start=values[0])
-
-
-def _never(delta: Array | float, evidence: Evidence) -> Array:
-    del evidence
-    return jnp.full_like(delta, jnp.inf)

@@ -3,22 +3,17 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.linear._shared.fixed_confidence import EliminateName, StartName, checked_settings
+from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
-from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 
 
 def uniform(
     arms: Array,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None = None,
-    epsilon: Array | float = 0.0,
+    stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
-    glr_ridge: float | None = None,
     noise_scale: Array | float = 1.0,
-    eliminate: EliminateName | None = None,
     start: StartName = "arms",
 ) -> Algorithm:
     """Pulls every arm in turn until the likelihood ratios pass the threshold; the baseline of the other rules.
@@ -29,18 +24,7 @@ def uniform(
 
     Source: the round robin of Wang, Tzeng and Proutiere (2021), Table 1.
     """
-    settings = checked_settings(
-        arms,
-        delta=delta,
-        threshold=threshold,
-        items=items,
-        epsilon=epsilon,
-        ridge=ridge,
-        glr_ridge=glr_ridge,
-        noise_scale=noise_scale,
-        eliminate=eliminate,
-        start=start,
-    )
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
     K = settings.arms.shape[0]
 
     def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:

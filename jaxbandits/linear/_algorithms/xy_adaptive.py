@@ -3,17 +3,16 @@
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Decision, Key
+from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
-from jaxbandits.linear._problem.environment import Allocation, made_for
 from jaxbandits.linear._shared.allocations import pair_directions
 from jaxbandits.linear._shared.least_squares import least_squares
+from jaxbandits.linear._shared.phases import Phases, algorithm_from_phases, lasting
 from jaxbandits.linear._shared.radius import Radius, RadiusSettings, checked_radius_settings, radius_after
 from jaxbandits.numerics.design import design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse, squared_norms
@@ -91,17 +90,17 @@ def xy_adaptive(
         del key
         return State(
             pulls=jnp.zeros((), int),
-            pulled=jnp.zeros(K, int),
+            counts=jnp.zeros(K, int),
             members=jnp.ones(K, bool),
             theta=jnp.zeros(d, dtype),
             squared_width=jnp.asarray(first_width, dtype),
             planned=jnp.zeros((), bool),
-            counts=jnp.zeros(K, int),
+            due=jnp.zeros(K, int),
             next_squared_width=jnp.asarray(first_width, dtype),
         )
 
-    def stale(state: State) -> Array:
-        return ~state.planned & (state.members.sum() > 1)
+    def is_over(state: State) -> Array:
+        return state.members.sum() <= 1
 
     def plan(key: Key, state: State) -> State:
         del key
@@ -118,55 +117,36 @@ def xy_adaptive(
         room = max_pulls - state.pulls
         n = _least_pulls(suffices, K, room, steps=max_pulls.bit_length() + 1)
         counts = tracked_counts(allocation, n)
-        return state._replace(
-            planned=jnp.ones((), bool),
-            counts=jnp.where(n <= room, counts, 0),
-            next_squared_width=reached(counts),
-        )
+        return state._replace(due=jnp.where(n <= room, counts, 0), next_squared_width=reached(counts))
 
-    def decide(key: Key, state: State) -> Decision:
-        del key
-        counts = jnp.where(state.planned, state.counts, 0)
-        answer = jnp.argmax(jnp.where(state.members, dot(arms, state.theta), -jnp.inf))
-        return Decision(Allocation(counts), state.members.sum() <= 1, answer)
+    def answer(state: State) -> Array:
+        return jnp.argmax(jnp.where(state.members, dot(arms, state.theta), -jnp.inf))
 
-    def observe(state: State, action: Allocation, observation: Array) -> State:
-        n = action.counts.sum()
-        theta, members = _unbeaten(arms, confidence, action.counts, observation)
+    def learn(state: State, counts: Array, sums: Array) -> State:
+        theta, members = _unbeaten(arms, confidence, counts, sums)
         if keep_eliminated:
             members &= state.members
             # Eliminated arms may beat all members; the leader then stays.
             leader = jnp.argmax(jnp.where(state.members, dot(arms, theta), -jnp.inf))
             members = jnp.where(members.any(), members, jnp.arange(K) == leader)
-        after = State(
-            pulls=state.pulls + n,
-            pulled=state.pulled + action.counts,
-            members=members,
-            # A NaN of an earlier phase stays, so that the run ends as NONFINITE.
-            theta=theta + 0 * state.theta,
-            squared_width=state.next_squared_width,
-            planned=jnp.zeros((), bool),
-            counts=state.counts,
-            next_squared_width=state.next_squared_width,
+        return state._replace(
+            members=members, theta=lasting(theta, state.theta), squared_width=state.next_squared_width
         )
-        return jax.tree.map(lambda new, old: jnp.where(n > 0, new, old), after, state)
 
-    idle = Allocation(jnp.zeros(K, int))
-    return Algorithm(
-        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.pulled, **made_for(arms)
-    )
+    phases = Phases(init, due=lambda key, state: state.due, is_over=is_over, answer=answer, learn=learn, plan=plan)
+    return algorithm_from_phases(arms, phases)
 
 
 class State(NamedTuple):
     """Result of the last phase, and the plan of the next."""
 
     pulls: Array  # int ()
-    pulled: Array  # int (K,)        pulls of each arm, over all phases
+    counts: Array  # int (K,)        pulls of each arm, over all phases
     members: Array  # bool (K,)      the arms that may still be the best
     theta: Array  # float (d,)       the last phase's estimate
     squared_width: Array  # float ()   largest ||x_i - x_k||^2 in A^-1 of two members, at the last phase's end
     planned: Array  # bool ()        True if the two fields below are for the present members
-    counts: Array  # int (K,)        pulls of the next phase; zero if they would exceed `max_pulls`
+    due: Array  # int (K,)           pulls of the next phase; zero if they would exceed `max_pulls`
     next_squared_width: Array  # float ()   squared width that the next phase will reach
 
 

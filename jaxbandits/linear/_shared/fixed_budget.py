@@ -18,6 +18,7 @@ from jaxbandits.base import Array, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms
 from jaxbandits.linear._shared.allocations import pair_directions
+from jaxbandits.linear._shared.least_squares import estimate_of
 from jaxbandits.numerics import ties
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.design import SUPPORT, design
@@ -229,7 +230,7 @@ def least_squares_in_span(arms: Array, counts: Array, sums: Array) -> Array:
     counted = counts.astype(arms.dtype)
     pulled = jnp.where(counts[:, None] > 0, arms, 0)
     A = gram(arms, counted) + jnp.maximum(counted.max(), 1) * beyond(pulled)
-    return jnp.matmul(spd_inverse(A), jnp.matmul(sums, arms, precision="highest"), precision="highest")
+    return estimate_of(spd_inverse(A), arms, sums)
 
 
 def beyond(points: Array) -> Array:

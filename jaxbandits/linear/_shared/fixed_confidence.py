@@ -10,9 +10,9 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import check_ridge, checked_arms
+from jaxbandits.linear._shared.stop import LikelihoodRatio, check_stop
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
-EliminateName = Literal["stop", "both"]
 StartName = Literal["arms", "spanner"]
 SPANNER_TOLERANCE = 1e-8  # smallest residual, relative to the norm, of an arm that raises the rank
 
@@ -36,59 +36,42 @@ class FixedConfidenceSettings(NamedTuple):
 
 def checked_settings(
     arms: Array,
+    stop: LikelihoodRatio,
     *,
-    delta: Array | float,
-    threshold: Threshold,
-    items: Array | None,
-    epsilon: Array | float,
     ridge: Array | float,
-    glr_ridge: float | None,
     noise_scale: Array | float,
-    eliminate: EliminateName | None,
     start: StartName,
     spanner: Any = None,
 ) -> FixedConfidenceSettings:
-    """Checks the common arguments and collects them; raises `ValueError` unless they are in range."""
-    if glr_ridge is not None:
-        require(is_concrete(glr_ridge), "glr_ridge", "be None or 0, and concrete", glr_ridge)
-        checks.real("glr_ridge", glr_ridge, least=0, most=0)
-        glr_ridge = float(glr_ridge)
-    features = checked_arms(arms, full_rank=glr_ridge is not None)
+    """Checks the arguments that all rules share, and the stop against the arms; raises `ValueError` unless they fit."""
+    checks.instance("stop", stop, LikelihoodRatio)
+    with checks.without_traced():  # traced parts were checked where the stop was made
+        check_stop(stop, "stop.")
+    features = checked_arms(arms, full_rank=stop.least_squares)
     K, d = features.shape
-    compared = features if items is None else checked_arms(items, name="items")
-    fits = compared.shape[1] == d
-    require(fits, "items", f"have {d} columns, as the arms", compared.shape)
-    checks.probability("delta", delta)
-    checks.function("threshold", threshold, "delta and evidence")
-    checks.not_negative("epsilon", epsilon)
+    dtype = features.dtype
+    items = None if stop.items is None else jnp.asarray(stop.items).astype(dtype)
+    if items is not None:
+        require(items.shape[1] == d, "items", f"have {d} columns, as the arms", items.shape)
     check_ridge(features, ridge)
     checks.positive("noise_scale", noise_scale)
     checks.one_of("start", start, StartName)
-    if eliminate is not None:
-        checks.one_of("eliminate", eliminate, EliminateName)
-        is_zero = is_concrete(epsilon) and float(np.asarray(epsilon)) == 0
-        require(is_zero, "epsilon", "be 0 where items are eliminated", epsilon)
-    if glr_ridge is not None and getattr(threshold, "__name__", "") in ("ellipsoid", "ellipsoid_trace"):
-        raise ValueError(
-            f"glr_ridge must be None with the threshold {threshold.__name__}, which requires the ridge, got 0"
-        )
     order = np.arange(K)
     if start == "spanner":
         order = first_spanner(arms) if spanner is None else spanner
-    dtype = features.dtype
-    least = _checked_threshold(threshold, arms, order, dtype)
-    delta, epsilon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in (delta, epsilon, ridge, noise_scale))
+    least = _checked_threshold(stop.threshold, arms, order, dtype)
+    delta, epsilon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in (stop.delta, stop.epsilon, ridge, noise_scale))
     return FixedConfidenceSettings(
         arms=features,
-        items=compared if items is None else compared.astype(dtype),
-        points=features if items is None else jnp.concatenate([features, compared.astype(dtype)]),
+        items=features if items is None else items,
+        points=features if items is None else jnp.concatenate([features, items]),
         delta=delta,
-        threshold=threshold,
+        threshold=stop.threshold,
         epsilon=epsilon / noise_scale,
         ridge=ridge,
         noise_scale=noise_scale,
-        least_squares=glr_ridge is not None,
-        eliminate=eliminate,
+        least_squares=stop.least_squares,
+        eliminate=stop.eliminate,
         start=order,
         least=least,
     )

@@ -21,7 +21,12 @@ def least_squares(arms: Array, counts: Array, sums: Array, ridge: Array | float)
         float (d,) and float (d, d). Cost: O(K d^2 + d^3).
     """
     inverse = inverse_gram(arms, counts, ridge)
-    return jnp.matmul(inverse, jnp.matmul(sums, arms, precision="highest"), precision="highest"), inverse
+    return estimate_of(inverse, arms, sums), inverse
+
+
+def estimate_of(inverse: Array, arms: Array, sums: Array) -> Array:
+    """Computes A^-1 sum_k sums_k x_k, the estimate of theta, float (d,)."""
+    return jnp.matmul(inverse, jnp.matmul(sums, arms, precision="highest"), precision="highest")
 
 
 def inverse_gram(arms: Array, counts: Array, ridge: Array | float) -> Array:

@@ -13,6 +13,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._problem.environment import Pull, Step, made_for
+from jaxbandits.linear._shared import ridge
 from jaxbandits.linear._shared.factor import root_after, root_without_errors
 from jaxbandits.linear._shared.fixed_confidence import FixedConfidenceSettings
 from jaxbandits.numerics.compensated import add_at, no_loss
@@ -137,7 +138,7 @@ def algorithm_from_rule(
         )
 
     def refresh(state: State) -> State:
-        A = settings.ridge * jnp.eye(arms.shape[1], dtype=dtype) + gram(arms, state.counts.astype(dtype))
+        A = ridge.gram_of(arms, settings.ridge, state.counts)
         inverse, logdet = spd_inverse_logdet(A / settings.ridge)
         cache = _cache(settings, inverse / settings.ridge, state.sums)
         plain = _without_ridge(settings, state.counts, state.sums) if settings.least_squares else ()
@@ -227,14 +228,15 @@ def _added(
     """Updates the cache by `times` pulls of one arm; if `is_fixed`, its matrix already counts them."""
     image = sliced(cache.images, arm)
     leverage = sliced(cache.leverage, arm)
-    g = dot(settings.points, image)
-    gain = times / (1 + times * leverage)
-    surprise = (reward - times * dot(sliced(settings.arms, arm), cache.theta)) / (1 + times * leverage)
+    arms = settings.arms
+    moved, gain, surprise = ridge.update(
+        settings.points, arms, cache.theta, arm=arm, image=image, leverage=leverage, times=times, reward=reward
+    )
     if is_fixed is not False:
         gain, surprise = jnp.where(is_fixed, 0, gain), jnp.where(is_fixed, reward, surprise)
     return Cache(
-        images=cache.images - (gain * g)[:, None] * image[None],
-        leverage=cache.leverage - gain * g[: settings.arms.shape[0]] ** 2,
+        images=cache.images - (gain * moved)[:, None] * image[None],
+        leverage=cache.leverage - gain * moved[: arms.shape[0]] ** 2,
         theta=cache.theta + surprise * image,
     )
 

@@ -1,11 +1,37 @@
 """LinGapE's leaps: pulls of the same arm that it would make in a row anyway."""
 
+from typing import Any, NamedTuple
+
 import jax.numpy as jnp
 from jax import lax
 
+from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.linear._shared.lingape_pair import LinGapEPair, LinGapESettings, State, pulls_per_share
+from jaxbandits.linear._shared.lingape_pair import LinGapEPair, LinGapESettings, pulls_per_share
+from jaxbandits.linear._shared.ridge import State
 from jaxbandits.numerics.linalg import dot
+
+
+class Leap(NamedTuple):
+    """Leaps of `lingape`: their length and their certificate."""
+
+    most: int = 65536  # largest number of pulls that one round may make, in [1, 2^20]; 1 for none
+    margin: float = 7.6  # at least 7: the centred reward sum stays within margin noise_scale sqrt(m) over m pulls
+    # () > 0, true sub-Gaussian constant of the environment; if None, the algorithm's. For one set too low on purpose
+    noise_scale: Array | float | None = None
+
+
+def checked_leap(leap: Any, dtype: Any) -> Leap:
+    """Returns a number as a `Leap`; raises `ValueError` unless its parts lie in their ranges."""
+    is_leap = isinstance(leap, Leap)
+    margin, noise_scale = (leap.margin, leap.noise_scale) if is_leap else (Leap().margin, None)
+    name = "leap.most" if is_leap else "leap"
+    most = checks.whole(name, leap.most if is_leap else leap, least=1, most=2**20)
+    checks.require(most == 1 or dtype == jnp.float64, "arms", "be float64 with leap > 1", dtype)
+    checks.real("leap.margin", margin, least=7)
+    if noise_scale is not None:
+        checks.positive("leap.noise_scale", noise_scale)
+    return Leap(most, margin, noise_scale)
 
 
 def longest_leap(settings: LinGapESettings, state: State, pair: LinGapEPair, arm: Array, leap: int) -> Array:

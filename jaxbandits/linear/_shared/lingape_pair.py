@@ -1,4 +1,4 @@
-"""LinGapE's state, the pair of arms that it compares, and the arm that it pulls for the pair."""
+"""The pair of arms that LinGapE compares, and the arm that it pulls for the pair."""
 
 from collections.abc import Callable
 from typing import NamedTuple
@@ -6,6 +6,7 @@ from typing import NamedTuple
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
+from jaxbandits.linear._shared.ridge import State
 from jaxbandits.numerics.linalg import dot
 
 
@@ -18,19 +19,6 @@ class LinGapESettings(NamedTuple):
     shares: Array | None  # float (K, K, K)   shares of the rule "ratio"
     leap_margin: float
     leap_noise_scale: Array | float
-
-
-class State(NamedTuple):
-    """Statistics and cache, with A = ridge I + sum_k counts_k x_k x_k'."""
-
-    pulls: Array  # int ()
-    counts: Array  # int (K,)        exact
-    sums: Array  # float (K,)        exact: sums of rewards
-    images: Array  # float (K, d)    A^-1 x_k, one row per arm
-    leverage: Array  # float (K,)    x_k' A^-1 x_k
-    theta: Array  # float (d,)       ridge estimate A^-1 sum_k sums_k x_k
-    logdet: Array  # float ()        log det(A / ridge)
-    lost: Array | tuple[()] = ()  # float (K,) in 32 bit: rounding error of `sums`, as in `compensated`
 
 
 class LinGapEPair(NamedTuple):

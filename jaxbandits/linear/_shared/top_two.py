@@ -16,15 +16,17 @@ from jaxbandits.linear._shared.likelihood_ratio import (
     most_informative,
     statistics,
 )
+from jaxbandits.linear._shared.stop import LikelihoodRatio
 from jaxbandits.numerics.linalg import dot
 from jaxbandits.numerics.normal import normals_and_uniforms
 
 
-def check_leader_share(leader_share: Array | float | None, items: Array | None) -> None:
+def check_leader_share(leader_share: Array | float | None, stop: LikelihoodRatio) -> None:
     """Raises `ValueError` unless it is None, or a number in (0, 1) with items that are the arms."""
+    checks.instance("stop", stop, LikelihoodRatio)
     if leader_share is not None:
         checks.probability("leader_share", leader_share)
-        require(items is None, "leader_share", "be None where items are apart from the arms", leader_share)
+        require(stop.items is None, "leader_share", "be None where items are apart from the arms", leader_share)
 
 
 class Numbers(NamedTuple):

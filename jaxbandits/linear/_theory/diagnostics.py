@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._shared.least_squares import estimate_of
 from jaxbandits.numerics.linalg import gram, spd_inverse_logdet
 
 
@@ -62,5 +63,4 @@ def estimate(arms: Array, counts: Array, sums: Array, *, ridge: Array | float = 
         (gram(arms, weights) + ridge * jnp.eye(arms.shape[1], dtype=arms.dtype)) / scale
     )
     inverse = inverse / scale
-    theta = jnp.matmul(inverse, jnp.matmul(sums, arms, precision="highest"), precision="highest")
-    return Estimate(theta, inverse, logdet)
+    return Estimate(estimate_of(inverse, arms, sums), inverse, logdet)

@@ -1,13 +1,18 @@
-"""Chooses the size and number of the batches of a sweep, and checks that they fit into memory."""
+"""The layout of a sweep: the size of its batches, the devices, and whether they have enough memory.
+
+A call of `sweep` leaves parts of its layout open. `jaxbandits.engine.sweep.program.trace` settles them, because one
+part depends on the traced program.
+"""
 
 import contextlib
 import math
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
+import numpy as np
 from jax.sharding import Mesh
 
 from jaxbandits.base import PyTree
@@ -27,6 +32,29 @@ ACCELERATOR_SHARE = 8
 CHUNK_BYTES = 2**28  # largest memory for the noise and curve values of one batch's chunk
 STATM = Path("/proc/self/statm")  # file in which Linux lists the mapped memory of this process
 GROUPS, GROUP_ROOT = Path("/proc/self/cgroup"), Path("/sys/fs/cgroup")  # control groups of this process; their limits
+
+
+class Layout(NamedTuple):
+    """Placement of a sweep's runs on the devices."""
+
+    lanes: int  # number of lanes of one batch on one device
+    chunk: int  # rounds between two refreshes
+    scalars: bool  # True if rounds work on scalars, see `jaxbandits.engine.scalars`
+    mesh: Mesh  # devices over which every batch is spread
+
+    @property
+    def all_lanes(self) -> int:
+        """Counts the lanes of one batch, on all devices together."""
+        return self.lanes * self.mesh.size
+
+
+class OpenLayout(NamedTuple):
+    """A layout as a call gives it; None stands for what it leaves open."""
+
+    lanes: int | None = None
+    chunk: int | None = None
+    scalars: bool | None = None  # None: where they should be faster
+    mesh: Mesh | None = None  # None: all devices of the process that runs the tasks
 
 
 class Shapes(NamedTuple):
@@ -52,6 +80,24 @@ def shapes_of(job: Job) -> Shapes:
 
     # Rebuilt without weak types: a state made of Python numbers has them, a batch does not.
     return Shapes(*jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), jax.eval_shape(first_row)))
+
+
+def completed(layout: OpenLayout, manifest: dict[str, Any] | None) -> OpenLayout:
+    """Takes what a layout leaves open, except the mesh, from the manifest of a store, if there is one."""
+    if manifest is None:
+        return layout
+    arguments = manifest["arguments"]
+    return layout._replace(
+        lanes=layout.lanes or arguments["lanes"],
+        chunk=layout.chunk or arguments["chunk"],
+        # Stores without this entry were computed with arrays.
+        scalars=arguments.get("scalars", False) if layout.scalars is None else layout.scalars,
+    )
+
+
+def local_mesh() -> Mesh:
+    """Returns a mesh of all devices of this process."""
+    return Mesh(np.array(jax.local_devices()), ("devices",))
 
 
 def cores() -> int:
@@ -162,18 +208,19 @@ def _group_memory() -> int | None:
     return min(limits, default=None)
 
 
-def require_memory(shapes: Shapes, mesh: Mesh, lanes: int, chunk: int) -> None:
+def require_memory(shapes: Shapes, layout: Layout) -> None:
     """Raises `MemoryError` if not even the states of a batch fit, before minutes of compiling and filling it.
 
     The other memory of a program is known once it is compiled: see `jaxbandits.engine.sweep.program.compile_lanes`.
     """
-    memory, needed = device_memory(mesh), lanes * size_in_bytes((shapes.state, shapes.curves))
+    memory, needed = device_memory(layout.mesh), layout.lanes * size_in_bytes((shapes.state, shapes.curves))
     if memory is not None and needed > memory:
-        raise MemoryError(memory_advice(shapes, lanes, chunk, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
+        raise MemoryError(memory_advice(shapes, layout, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
 
 
-def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
+def memory_advice(shapes: Shapes, layout: Layout, needed: str) -> str:
     """Returns a message that says which argument to lower if a batch does not fit."""
+    lanes, chunk = layout.lanes, layout.chunk
     state, kept = size_in_bytes((shapes.state, shapes.curves)), shapes.round_bytes
     what = "the noise of its chunk and its curves' values" if shapes.curves.entries else "the noise of its chunk"
     return (
@@ -184,11 +231,11 @@ def memory_advice(shapes: Shapes, lanes: int, chunk: int, needed: str) -> str:
 
 
 @contextlib.contextmanager
-def with_memory_advice(shapes: Shapes, lanes: int, chunk: int) -> Iterator[None]:
+def with_memory_advice(shapes: Shapes, layout: Layout) -> Iterator[None]:
     """Turns JAX's error of a device without enough memory into a MemoryError with `memory_advice`."""
     try:
         yield
     except jax.errors.JaxRuntimeError as error:
         if "RESOURCE_EXHAUSTED" not in str(error):
             raise
-        raise MemoryError(memory_advice(shapes, lanes, chunk, str(error).partition("\n")[0])) from error
+        raise MemoryError(memory_advice(shapes, layout, str(error).partition("\n")[0])) from error

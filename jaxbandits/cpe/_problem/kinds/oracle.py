@@ -1,17 +1,29 @@
 """Problems of the user's own, known by a maximiser, and the search for a proof that it is not bi-monotone."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Key
+from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
-from jaxbandits.cpe._problem.problems import Oracle
+from jaxbandits.cpe._problem.kinds.corners import lasting_by_range, open_by_range
+from jaxbandits.cpe._problem.kinds.kind import Kind
 
 PAIRS_AT_ONCE = 1000  # pairs per batch in the search for a violation
+
+
+@static_fields("solve", "arms", "bi_monotone")
+class Oracle(NamedTuple):
+    """A problem of your own, given by its maximiser. It is static throughout; `oracle` builds one."""
+
+    solve: Callable[[Array], Array]  # theta (m,) -> levels int (m,); static
+    arms: int  # m; static
+    bi_monotone: bool  # True if the two-call test may be used; static
 
 
 def oracle(solve: Callable[[Array], Array], arms: int, *, bi_monotone: bool) -> Oracle:
@@ -38,6 +50,35 @@ def oracle(solve: Callable[[Array], Array], arms: int, *, bi_monotone: bool) -> 
     fits = getattr(levels, "shape", None) == (arms,) and jnp.issubdtype(levels.dtype, jnp.integer)
     require(fits, "solve", f"return integers of shape ({arms},)", levels)
     return Oracle(solve, arms, bi_monotone)
+
+
+def _check(problem: Oracle, name: str) -> None:
+    checks.function(f"{name}.solve", problem.solve, "theta")
+    checks.whole(f"{name}.arms", problem.arms, least=2)
+    checks.flag(f"{name}.bi_monotone", problem.bi_monotone)
+
+
+def _check_candidates(problem: Oracle) -> None:
+    expected = "be bi-monotone for the two-call test (for a small class use enumerated(...))"
+    require(problem.bi_monotone, "problem", expected, problem)
+
+
+# The two-call test
+
+
+def _level_range(problem: Oracle, lo: Array, hi: Array) -> tuple[Array, Array]:
+    return called_at_corners(problem.solve, lo, hi)
+
+
+def called_at_corners(solve: Callable[[Array], Array], lo: Array, hi: Array) -> tuple[Array, Array]:
+    """Computes the lowest and the highest level of every arm, int32 (m,), at its two extreme corners."""
+    diagonal = jnp.eye(lo.shape[0], dtype=bool)
+
+    def at_own_corner(one: Array, others: Array) -> Array:
+        levels = jax.vmap(solve)(jnp.where(diagonal, one[None], others[None])).astype(jnp.int32)
+        return jnp.sum(jnp.where(diagonal, levels, 0), axis=1, dtype=jnp.int32)
+
+    return at_own_corner(lo, hi), at_own_corner(hi, lo)
 
 
 def find_bi_monotone_violation(
@@ -90,3 +131,14 @@ def find_bi_monotone_violation(
     before, after, broken = search(key)
     violations = np.flatnonzero(np.asarray(broken))
     return (before[violations[0]], after[violations[0]]) if violations.size else None
+
+
+KIND = Kind(
+    arm_count=lambda problem: problem.arms,
+    float_dtype=lambda problem: jnp.result_type(float),
+    check=_check,
+    best_levels=lambda problem, theta: problem.solve(theta).astype(jnp.int32),
+    open_arms=partial(open_by_range, _level_range),
+    lasting_arms=partial(lasting_by_range, _level_range),
+    check_candidates=_check_candidates,
+)

@@ -4,18 +4,89 @@ Group i's interview number l + 1 is worth w_i / (l (l + 1)), w_i = sizes_i^2 the
 rounding alone count as equal.
 """
 
-from typing import NamedTuple
+from functools import partial
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandits import checks
-from jaxbandits.base import Array
-from jaxbandits.cpe._problem.entries import share_out
-from jaxbandits.cpe._problem.problems import OpinionSampling, check_sizes, rounding
+from jaxbandits.base import Array, static_fields
+from jaxbandits.checks import known, require
+from jaxbandits.cpe._problem.floats import floats, rounding
+from jaxbandits.cpe._problem.kinds.corners import lasting_by_level, open_by_level
+from jaxbandits.cpe._problem.kinds.kind import Kind
+from jaxbandits.cpe._problem.kinds.table import Table, share_out, table
 from jaxbandits.numerics.linalg import aligned
 
+MAX_LEVELS = 32  # largest number of levels for which opinion sampling builds a table
 LARGE_BUDGET = 10**6  # largest budget for which a floor in 64 bit cannot come out one too high
+
+
+@static_fields("budget")
+class OpinionSampling(NamedTuple):
+    """Minimise sum_i sizes_i^2 theta_i / y_i over integers y_i >= 1 with sum y <= budget; y = 1 + levels.
+
+    It is a `Table` with rows sizes_i^2 theta_i / ((l+1) (l+2)) that is never written down.
+    """
+
+    sizes: Array  # float (m,)   positive integers
+    budget: int  # interviews in all; static
+
+
+def opinion_sampling(sizes: Any, budget: int, *, dtype: Any = None) -> Table | OpinionSampling:
+    """Builds the problem of stratified opinion polls: the interviews per group that minimise the estimate's variance.
+
+    Minimise sum_i sizes_i^2 theta_i / y_i over integers y_i >= 1 with sum y <= budget, where theta_i is the variance of
+    an opinion in group i. Run it with variance estimates.
+
+    Args:
+        sizes: (m,), m >= 2, positive integers, exact in the dtype.
+        budget: interviews in all, a Python int above m.
+        dtype: dtype of the arrays and of the run; by default JAX's own.
+
+    Returns:
+        Table whose decisions are y, or `OpinionSampling` if its rows would have more than 32 entries.
+
+    Raises:
+        ValueError: `sizes` is not at least two positive integers, or `budget` is at most m.
+
+    Source: Huang, Ok, Li and Chen (2018), section 4.2 and Definition 3 of its appendix.
+    """
+    sizes = floats("sizes", sizes, ("m",), dtype)
+    check_sizes(sizes)
+    m = sizes.size
+    checks.whole("budget", budget)
+    require(budget > m, "budget", f"exceed {m}, or the only decision is known without a pull", budget)
+    levels = budget - m
+    if levels > MAX_LEVELS:
+        return OpinionSampling(jnp.asarray(sizes), budget)
+    level = np.arange(1, levels + 1, dtype=sizes.dtype)
+    coef = sizes[:, None] ** 2 / (level * (level + 1))
+    return table(coef, np.zeros(coef.shape), levels, kind="at most", base=1.0, dtype=sizes.dtype)
+
+
+# Checks
+
+
+def _check(problem: OpinionSampling, name: str) -> None:
+    check_sizes(problem.sizes, f"{name}.sizes")
+    checks.whole(f"{name}.budget", problem.budget, least=np.size(problem.sizes) + 1)
+
+
+def check_sizes(sizes: Any, name: str = "sizes") -> None:
+    """Raises `ValueError` unless the groups' sizes are at least two positive integers, in any dtype."""
+    checks.array(name, sizes, ("m",), least=1)
+    require(np.size(sizes) >= 2, name, "have shape (m,) with m >= 2", np.shape(sizes))
+    require(known(sizes) == known(sizes) // 1, name, "be positive integers", sizes)
+
+
+def _check_estimator(estimator: str) -> None:
+    require(estimator == "variance", "estimator", "be 'variance' for opinion sampling", estimator)
+
+
+# Allocations
 
 
 class Greedy(NamedTuple):
@@ -120,7 +191,14 @@ def levels_by_bisection(weights: Array, budget: int) -> Array:
     return above + share_out(equal, limit - jnp.sum(above, dtype=jnp.int32))
 
 
-def opinions_exceed(problem: OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
+# The best levels, and the entries that can be taken in a box
+
+
+def _best_levels(problem: OpinionSampling, theta: Array) -> Array:
+    return levels_by_bisection(problem.sizes**2 * theta, problem.budget)
+
+
+def _exceeds(problem: OpinionSampling, level: Array, *, at_i: Array, others: Array) -> Array:
     """True if arm i's level is above `level[i]` at the corner (at_i at i, others elsewhere), bool (m,).
 
     Cost: O(m^2).
@@ -133,6 +211,10 @@ def opinions_exceed(problem: OpinionSampling, level: Array, *, at_i: Array, othe
     ahead = entries_above(problem.sizes**2 * others, value, limit=limit)
     better = level.astype(jnp.int32) + jnp.sum(jnp.where(arm[None] == arm[:, None], 0, ahead), axis=1, dtype=jnp.int32)
     return ((better < limit) & (entry > 0)) | (level < 0)
+
+
+def _reward(problem: OpinionSampling, theta: Array, levels: Array) -> Array:
+    return jnp.sum(problem.sizes**2 * theta * (1 - 1 / (1 + levels.astype(theta.dtype))))
 
 
 def entries_above(weights: Array, value: Array, *, limit: int) -> Array:
@@ -171,3 +253,16 @@ def _checked(theta: Array, sizes: Array, budget: int) -> tuple[Array, Array]:
     check_sizes(sizes)
     checks.whole("budget", budget, least=theta.shape[0])
     return theta, sizes.astype(theta.dtype)
+
+
+KIND = Kind(
+    arm_count=lambda problem: jnp.shape(problem.sizes)[0],
+    float_dtype=lambda problem: jnp.result_type(problem.sizes),
+    check=_check,
+    best_levels=_best_levels,
+    open_arms=partial(open_by_level, _exceeds),
+    lasting_arms=partial(lasting_by_level, _exceeds),
+    reward=_reward,
+    decision=lambda problem, levels: 1 + levels.astype(jnp.result_type(problem.sizes)),
+    check_estimator=_check_estimator,
+)
