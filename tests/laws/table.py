@@ -15,7 +15,9 @@ class Law(NamedTuple):
     shown: Callable[[Any], Any] | None = None  # view of the changed learner; if None, the same
     factors: dict[str, float] = {}  # noqa: RUF012  hyperparameter -> its factor
     action: Callable[[Any], Any] = lambda action: action  # the changed learner's action, as one of the first instance
-    observation: Callable[[Any, Any], Any] = lambda _, seen: seen  # (action, observation) -> the changed learner's
+    observation: Callable[[Any, Any], Any] = lambda _, rewards: (
+        rewards
+    )  # (action, observation) -> the changed learner's
     answer: Callable[[Any], Any] = lambda answer: answer  # the first learner's answer, as the changed one
     counts: Callable[[Any], Any] = lambda counts: counts  # the first learner's `counts`, as the changed one's
     settings: dict[str, Any] = {}  # noqa: RUF012  hyperparameters of both learners
@@ -141,11 +143,11 @@ def laws_of(family: dict[str, Law], laws: str, cases: str) -> list[tuple[str, st
 # that visit the arms in turn on their order, and designs come from a solver.
 ROWS = [
     *laws_of(LINEAR, "rotated features rewards", "lingape lingape-ratio lingape-leap lingape-threshold xy-static"),
-    *laws_of(LINEAR, "rotated features rewards", "xy-adaptive linear-uniform fixed-weights fws lingame lingame-c"),
+    *laws_of(LINEAR, "rotated features rewards", "linear-uniform fixed-weights fws lingame lingame-c"),
     *laws_of(LINEAR, "rotated features rewards", "lazy-tas lin-ucb g-bai od-linbai"),
     *laws_of(LINEAR, "rotated features", "xy-static-exact p1-rage"),
-    *laws_of(LINEAR, "features rewards", "l-t3c l-t3c-coin lin-ttts lin-ts peps peace"),
-    *laws_of(LINEAR, "features", "rage"),
+    *laws_of(LINEAR, "features rewards", "xy-adaptive l-t3c l-t3c-coin lin-ttts lin-ts peps peace"),
+    *laws_of(LINEAR, "features", "rage rage-leader"),
     *laws_of(LINEAR, "permuted", "lingape lingape-leap lingape-threshold xy-adaptive rage fws lingame lazy-tas l-t3c"),
     *laws_of(LINEAR, "permuted", "lin-ttts lin-ts lin-ucb od-linbai peace"),
     *laws_of(LINEAR, "embedded", "lingape lingape-ratio lingape-leap lin-ucb"),
