@@ -283,12 +283,6 @@ def random_run():
     return arms, theta, actions
 
 
-def test_rotation_changes_nothing(random_run):
-    arms, theta, actions = random_run
-    rotation = np.linalg.qr(np.random.default_rng(2).normal(size=(3, 3)))[0]
-    assert actions(arms=arms @ rotation, theta=theta @ rotation) == actions()
-
-
 def test_the_order_of_observations_does_not_matter():
     algorithm = lingape(jnp.asarray(random_arms(7)), delta=0.1)
     rng = np.random.default_rng(0)
@@ -427,13 +421,6 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"delta": 0.0}, r"delta must lie in \(0, 1\), got 0.0"),
-        ({"delta": 1.5}, r"delta must lie in \(0, 1\), got 1.5"),
-        ({"epsilon": -1.0}, "epsilon must be at least 0, got -1.0"),
-        ({"ridge": 0.0}, "ridge must be positive, got 0.0"),
-        ({"noise_scale": -2.0}, "noise_scale must be positive, got -2.0"),
-        ({"norm_bound": -1.0}, "norm_bound must be at least 0, got -1.0"),
-        ({"union_bound": 0.0}, "union_bound must be positive, got 0.0"),
         (
             {"ratios": jnp.ones((2, 2))},
             r"ratios must be an array of real numbers of shape \(3, 3, 3\), got .*\(2, 2\)",
@@ -444,16 +431,13 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
         ),
         ({"ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
         ({"ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
-        ({"arms": jnp.ones(3)}, r"arms must be an array of real numbers of shape \(K, d\), got \[1. 1. 1.\]"),
         ({"arms": jnp.ones((1, 3))}, r"arms must have at least 2 rows, got \(1, 3\)"),
-        ({"arms": jnp.asarray([[1.0, jnp.nan], [0.0, 1.0]])}, "arms must be finite"),
         ({"arms": jnp.zeros((2, 2))}, "arms must have no two equal rows"),
         ({"arms": jnp.ones((2, 2))}, "arms must have no two equal rows"),
         ({"leap": linear.Leap(margin=5.0)}, "leap.margin must be at least 7, got 5.0"),
         ({"leap": 0}, r"leap must be an integer in \[1, 1048576\], got 0"),
         ({"leap": 2**21}, r"leap must be an integer in \[1, 1048576\], got 2097152"),
         ({"leap": True}, r"leap must be an integer in \[1, 1048576\], got True"),
-        ({"leap": linear.Leap(noise_scale=0.0)}, "leap.noise_scale must be positive, got 0.0"),
         (
             {"leap": 65536, "arms": np.eye(3, dtype=jnp.float32)},
             "arms must be float64 with leap > 1, got .*float32",
