@@ -15,9 +15,8 @@ class Law(NamedTuple):
     shown: Callable[[Any], Any] | None = None  # view of the changed learner; if None, the same
     factors: dict[str, float] = {}  # noqa: RUF012  hyperparameter -> its factor
     action: Callable[[Any], Any] = lambda action: action  # the changed learner's action, as one of the first instance
-    observation: Callable[[Any, Any], Any] = lambda _, rewards: (
-        rewards
-    )  # (action, observation) -> the changed learner's
+    # (action, observation) -> the changed learner's observation
+    observation: Callable[[Any, Any], Any] = lambda action, observation: observation
     answer: Callable[[Any], Any] = lambda answer: answer  # the first learner's answer, as the changed one
     counts: Callable[[Any], Any] = lambda counts: counts  # the first learner's `counts`, as the changed one's
     settings: dict[str, Any] = {}  # noqa: RUF012  hyperparameters of both learners
