@@ -38,7 +38,7 @@ LEARNER = {"delta": 0.1, "epsilon": 0.2, "noise_scale": 1.0}
 RULE = {"design": DESIGN, "estimate": ESTIMATE, "t": 100.0} | LEARNER
 FACTORY = {"design": DESIGN} | LEARNER
 RADIUS = {"t": 100.0, "n": N, "k": K, "delta": 0.1, "noise_scale": 1.0, "log_sets": 2.0}
-PACE = fullbandit.Pace(first_test=10, pull_variance=2.0)
+PACE = fullbandit.Pace(first_test=10, z=7.0, pull_variance=2.0)
 
 CALLS = {
     "all_superarms": Call(fullbandit.all_superarms, {"n": N, "k": K}),

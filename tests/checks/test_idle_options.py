@@ -24,12 +24,13 @@ def test_option_without_effect_is_refused(call, option, value, because):
         call(**{option: value})
 
 
+@pytest.mark.parametrize("option", ["pull_variance", "z"])
 @pytest.mark.parametrize("rule", ["saqm", "icb", "exhaustive", "spectral", "sa_foa"])
-def test_pull_variance_without_leaps_is_refused(rule):
+def test_option_of_leaps_without_leaps_is_refused(rule, option):
     make = partial(getattr(fullbandit, rule), DESIGN, delta=0.1, epsilon=0.1)
     make(pace=fullbandit.Pace(growth=None))
-    with pytest.raises(ValueError, match=r"^pace.pull_variance must be None with a growth of None, got 2\.0"):
-        make(pace=fullbandit.Pace(growth=None, pull_variance=2.0))
+    with pytest.raises(ValueError, match=rf"^pace.{option} must be None with a growth of None, got 2\.0"):
+        make(pace=fullbandit.Pace(growth=None, **{option: 2.0}))
 
 
 def test_drawn_lotteries_with_leaps_are_refused():

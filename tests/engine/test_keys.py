@@ -8,7 +8,7 @@ from contract.cases import CASES
 from engine.toys import NOISE, counter, counting
 
 import jaxbandits
-from jaxbandits import testing
+from jaxbandits import fullbandit, testing
 
 COUNTER = counter(5)
 TAPE = jaxbandits.Tape(np.ones(4, int), np.ones(4), np.zeros(4, bool), np.arange(4))
@@ -69,9 +69,8 @@ def test_raw_keys_of_the_default_generator_give_the_runs_of_typed_ones():
 @pytest.mark.parametrize("name", ["duets", "approx-dis-kernel-ucb", "sa-foa", "ns-ts"])
 def test_no_algorithm_draws_from_the_default_generator(name):
     """This includes seeds in a state."""
-    algorithm, environment = CASES[name].make(
-        "float64", **({"lottery": "draw", "growth": None} if name == "sa-foa" else {})
-    )
+    drawn = {"sampling": fullbandit.Sampling(lottery="draw"), "growth": None}
+    algorithm, environment = CASES[name].make("float64", **(drawn if name == "sa-foa" else {}))
     with jax.default_prng_impl("rbg"):
         program = jax.make_jaxpr(lambda key: run(key, algorithm, environment))(jax.random.key(0, impl="threefry2x32"))
     assert "random_bits" in str(program)

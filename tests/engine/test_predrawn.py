@@ -9,7 +9,7 @@ from engine.toys import KEY, NOISE, counter
 import jaxbandits
 from jaxbandits import mab
 from jaxbandits.base import Decision
-from jaxbandits.engine.run import loop
+from jaxbandits.engine.run import predrawn
 from jaxbandits.engine.run.predrawn import KEY_BYTES, split_decision
 
 STATE = counter(9).init(KEY)
@@ -79,7 +79,7 @@ def test_predrawn_runs_are_bitwise_equal(monkeypatch, numbers):
 
     ahead = results()
     assert len(set(ahead["rounds"])) > 8  # lanes end within their chunks, and at different rounds
-    monkeypatch.setattr(loop, "split_decision", lambda *_: None)
+    monkeypatch.setattr(predrawn, "split_decision", lambda *_: None)
     jax.clear_caches()
     for name, column in results().items():
         np.testing.assert_array_equal(ahead[name], column, err_msg=name)

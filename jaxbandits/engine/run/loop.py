@@ -15,7 +15,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
 from jaxbandits.engine.run.compatibility import action_check, first_line, require_fit, require_pair, types_of
 from jaxbandits.engine.run.gradients import refusing_gradient
-from jaxbandits.engine.run.predrawn import split_decision
+from jaxbandits.engine.run.predrawn import predraw
 from jaxbandits.engine.run.recording import (
     Curves,
     Record,
@@ -26,7 +26,7 @@ from jaxbandits.engine.run.recording import (
     start_curves,
     sum_round,
 )
-from jaxbandits.engine.run.round import Streams, decision_of, noise_of, planned, play, streams
+from jaxbandits.engine.run.round import Streams, decision_of, planned, play, streams
 from jaxbandits.numerics.indexing import select
 
 Carry = tuple[PyTree, Array, Curves]  # (state, rounds so far, curves), carried from round to round
@@ -88,10 +88,8 @@ def advance(
         state, _ = _plan_where_due(algorithm, keys, state, rounds, is_live=is_live, axis_name=axis_name, patient=False)
     first = rounds
     numbers = first + jnp.arange(chunk, dtype=rounds.dtype)
-    noise = jax.vmap(lambda r: noise_of(environment, keys, r))(numbers)
     # A lane that waits for its plan, and a record of lanes that have ended, need the draws of round `rounds` itself.
-    split = None if has_plan or record is not None else split_decision(algorithm, keys.decide, state)
-    drawn = [] if split is None else jax.vmap(lambda r: split.draw(jax.random.fold_in(keys.decide, r)))(numbers)
+    ahead = predraw(algorithm, environment, keys, numbers, state, decisions=not has_plan and record is None)
 
     def one_round(carry: Carry, r: Array) -> tuple[Carry, Snapshot | None]:
         (state, rounds, curves), note = carry, None
@@ -103,10 +101,10 @@ def advance(
             ready &= is_planned
         if horizon is not None:
             ready &= ~_has_spent(state, horizon)
-        if split is None:
+        if ahead.decide is None:
             decision = decision_of(algorithm, keys, rounds, state)
         else:
-            decision = split.decide([x[r] for x in drawn], state)
+            decision = ahead.decide(r, state)
             # A lane that has ended stays so, whatever the draws of later rounds.
             ready &= rounds == first + r
         if record is not None:
@@ -116,7 +114,7 @@ def advance(
         def respond(action: PyTree) -> PyTree:
             # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
             number = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
-            return environment.respond(action, jax.tree.map(lambda x: x[number], noise))
+            return environment.respond(action, jax.tree.map(lambda x: x[number], ahead.noise))
 
         # A lane whose action does not exist idles, and decides the same in the next round.
         played = play(algorithm, state, decision, respond, ready=ready, accepts=accepts)

@@ -1,10 +1,11 @@
-"""Predrawn decisions: the random numbers of all rounds of a chunk are drawn at once.
+"""The random numbers of all rounds of a chunk, drawn at once: the environment's noise, and what decisions draw.
 
-`decide(key, state)` gets a key that the engine folds from the number of the round. Results that depend on this key
-alone, mostly random numbers, do not depend on the run. They can be computed for a whole chunk, like the noise of the
-environment. Drawn round by round, a few numbers for a few hundred lanes are kernels of their own, which take several
-times as long. For more numbers only the key is made in advance, so that the numbers stay in the cache until they are
-read. The operations are the same, and so are their results, bit by bit.
+An environment says by its `noise` what depends on the key of a round alone. An algorithm does not:
+`decide(key, state)` gets a key that the engine folds from the number of the round. Its results that depend on this key
+alone, mostly random numbers, are found here, so that they too are computed for a whole chunk. Drawn round by round, a
+few numbers for a few hundred lanes are kernels of their own, which take several times as long. For more numbers only
+the key is made in advance, so that the numbers stay in the cache until they are read. The operations are the same, and
+so are their results, bit by bit.
 """
 
 from collections.abc import Callable, Sequence
@@ -12,13 +13,43 @@ from typing import Any, NamedTuple
 
 import jax
 
-from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.engine.jaxprs import Literal, bind
+from jaxbandits.engine.run.round import Streams, noise_of
 
 # Limits per lane and round: a coin or two, and draws for a few arms, where making the key takes longer than slicing it.
 # Core-ns per round with nothing, the key, or everything predrawn, 256 lanes: EB-TCI, which draws one number, 112, -,
 # 87; T3C, seven, 212, 166, 280; L-T3C, seven, 476, 419, 497. 64 lanes: NS-TS with 100 arms 2880 and 3160.
 DRAWN_BYTES, KEY_BYTES = 16, 128
+
+
+class Predrawn(NamedTuple):
+    """Numbers of the rounds of a chunk."""
+
+    noise: PyTree  # leaves (chunk, ...)   noise of each round
+    # (r, state) -> Decision of the chunk's round r, from its predrawn numbers; None if decisions draw in their round
+    decide: Callable[[Array, PyTree], Decision] | None
+
+
+def predraw(
+    algorithm: Algorithm, environment: Environment, keys: Streams, rounds: Array, state: PyTree, *, decisions: bool
+) -> Predrawn:
+    """Draws the numbers of a chunk.
+
+    Args:
+        algorithm: the algorithm that decides.
+        environment: the environment that answers.
+        keys: the task's keys.
+        rounds: int32 (chunk,), numbers of the rounds.
+        state: example of a state.
+        decisions: if True, the draws of decisions too, where they can be split off.
+    """
+    noise = jax.vmap(lambda r: noise_of(environment, keys, r))(rounds)
+    split = split_decision(algorithm, keys.decide, state) if decisions else None
+    if split is None:
+        return Predrawn(noise, None)
+    drawn = jax.vmap(lambda r: split.draw(jax.random.fold_in(keys.decide, r)))(rounds)
+    return Predrawn(noise, lambda r, state: split.decide([x[r] for x in drawn], state))
 
 
 class SplitDecision(NamedTuple):

@@ -13,7 +13,7 @@ from jaxbandits.fullbandit._problem.design import Design
 from jaxbandits.fullbandit._problem.environment import design_fields
 from jaxbandits.fullbandit._shared.leap import whole_pulls
 from jaxbandits.fullbandit._shared.surrogates import Surrogates, find_surrogates
-from jaxbandits.fullbandit._shared.tracking import Pace, check_pace, check_rule, estimator, next_counts
+from jaxbandits.fullbandit._shared.tracking import Pace, check_pace, check_rule, estimator, next_counts, safety_of
 from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.densest_subgraph import Reduction
 
@@ -155,7 +155,7 @@ def sa_foa(
         is_tested = state.pulls >= first
         stop = is_tested & (state.hazard + hazard >= state.clock)
 
-        noise = pace.z * deviation / rivals.radius
+        noise = safety_of(pace) * deviation / rivals.radius
         leap = _leap(
             t,
             hazard=hazard,

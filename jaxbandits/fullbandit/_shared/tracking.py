@@ -59,8 +59,9 @@ class Pace(NamedTuple):
     # () >= 0, smallest number of pulls between two tests, as a share of the pulls so far. 0 finds the first passage of
     # a rule to the pull, 0.001 delays it by about 0.05 %. If None, every round is one pull
     growth: Array | float | None = 1e-3
-    # () > 0, safety of the leaps between tests, in standard deviations. Too small a value stops late, never wrongly
-    z: Array | float = 8.0
+    # () > 0, safety of the leaps between tests, in standard deviations. If None, 8. Too small a value stops late, never
+    # wrongly. Not given without growth
+    z: Array | float | None = None
     # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late.
     # Not given without growth
     pull_variance: Array | float | None = None
@@ -70,6 +71,7 @@ class Pace(NamedTuple):
 
 
 PACE = Pace()
+SAFETY = 8.0  # standard deviations
 
 
 def algorithm_from_test(
@@ -105,7 +107,7 @@ def algorithm_from_test(
             margin=verdict.margin,
             width=width,
             reach=reach,
-            z=pace.z,
+            z=safety_of(pace),
             pull_variance=design.k if pace.pull_variance is None else pace.pull_variance,
             growth=pace.growth,
         )
@@ -226,6 +228,11 @@ def check_estimate(design: Design, estimate: Estimate, t: Array | float) -> None
     checks.real("t", t, least=1)
 
 
+def safety_of(pace: Pace) -> Array | float:
+    """Returns the safety of the leaps between tests, in standard deviations."""
+    return SAFETY if pace.z is None else pace.z
+
+
 def check_pace(design: Design, pace: Pace) -> None:
     """Raises `ValueError` unless the fields of a pace are in range."""
     checks.instance("pace", pace, Pace)
@@ -233,8 +240,9 @@ def check_pace(design: Design, pace: Pace) -> None:
         checks.integer("pace.first_test", pace.first_test, least=design.support.shape[0])
     if pace.growth is not None:
         checks.not_negative("pace.growth", pace.growth)
-    checks.positive("pace.z", pace.z)
-    if pace.pull_variance is not None:
-        require(pace.growth is not None, "pace.pull_variance", "be None with a growth of None", pace.pull_variance)
-        checks.positive("pace.pull_variance", pace.pull_variance)
+    for name in ("z", "pull_variance"):
+        value = getattr(pace, name)
+        if value is not None:
+            require(pace.growth is not None, f"pace.{name}", "be None with a growth of None", value)
+            checks.positive(f"pace.{name}", value)
     checks.one_of("pace.design_matrix", pace.design_matrix, DesignMatrix)
