@@ -142,8 +142,18 @@ def unexplained_column(column: Array, rows: Array, index: Array, live: Array) ->
 
 
 def explained_by_live(rows: Array, coefficients: Array, live: Array) -> Array:
-    """Computes `explained` (n, M) for rows (p, M) and coefficients (n, p).
+    """Computes `explained` (n, M) for rows (p, M), p a multiple of `SHARED`, and coefficients (n, p).
 
     The coefficients must be 0 beyond the live rows.
     """
-    return by_parts(rows.shape[0], live, lambda n: explained(rows[:n], coefficients[:, :n]))
+
+    def turn(first: Array, total: Array) -> Array:
+        block = lax.dynamic_slice_in_dim(coefficients, first, SHARED, axis=1)
+        return total + explained(lax.dynamic_slice_in_dim(rows, first, SHARED), block)
+
+    zeros = jnp.zeros((coefficients.shape[0], rows.shape[1]), rows.dtype)
+    return lax.platform_dependent(
+        coefficients,
+        cpu=lambda _: for_blocks(live, SHARED, turn, zeros),
+        default=lambda coefficients: by_parts(rows.shape[0], live, lambda n: explained(rows[:n], coefficients[:, :n])),
+    )

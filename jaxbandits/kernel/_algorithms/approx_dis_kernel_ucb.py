@@ -17,7 +17,7 @@ from jaxbandits.kernel._shared import ucb
 from jaxbandits.kernel._shared.traffic import Traffic, no_traffic
 from jaxbandits.numerics.cholesky import BLOCK, cholesky, solve_lower
 from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter, prior_variance
-from jaxbandits.numerics.gp_blocks import SHARED, explained_by_live, known
+from jaxbandits.numerics.gp_blocks import COLUMN_ROWS, SHARED, explained_by_live, known
 from jaxbandits.numerics.indexing import first_largest_in_rows
 from jaxbandits.numerics.loops import by_parts, for_blocks, padded
 
@@ -140,7 +140,7 @@ def approx_dis_kernel_ucb(
             shared_variance=before,
             whitened=jnp.zeros((room, size), dtype),
             synced=jnp.zeros((), jnp.int32),
-            own_rows=jnp.zeros((n_agents, horizon, room), dtype),
+            own_rows=jnp.zeros((n_agents, padded(horizon, COLUMN_ROWS), room), dtype),
             mean=jnp.zeros((n_agents, size), dtype),
             variance=jnp.tile(before, (n_agents, 1)),
             trigger=jnp.zeros(n_agents, dtype),
@@ -209,12 +209,19 @@ def approx_dis_kernel_ucb(
 def _residual(features: Array, rows: Array, live: Array) -> Array:
     """Computes the part of features (m,) that an agent's first `live` own rows (T, m) do not explain."""
 
-    def without(n: int) -> Array:
-        is_live = jnp.arange(n, dtype=live.dtype) < live
-        coefficients = jnp.where(is_live, jnp.sum(rows[:n] * features[None], axis=1), 0)
-        return features - jnp.sum(coefficients[:, None] * rows[:n], axis=0)
+    def without(first: Array | int, rows: Array, residual: Array) -> Array:
+        numbers = first + jnp.arange(rows.shape[0], dtype=jnp.int32)
+        coefficients = jnp.where(numbers < live, jnp.sum(rows * features[None], axis=1), 0)
+        return residual - jnp.sum(coefficients[:, None] * rows, axis=0)
 
-    return by_parts(rows.shape[0], live, without)
+    def turn(first: Array, residual: Array) -> Array:
+        return without(first, lax.dynamic_slice_in_dim(rows, first, COLUMN_ROWS), residual)
+
+    return lax.platform_dependent(
+        features,
+        cpu=lambda features: for_blocks(live, COLUMN_ROWS, turn, features),
+        default=lambda features: by_parts(rows.shape[0], live, lambda n: without(0, rows[:n], features)),
+    )
 
 
 def _synchronise(sparse: Sparse, state: State, due: Array) -> State:
