@@ -18,9 +18,9 @@ Sums may round differently from sums over arrays; everything else is the same co
 `rules` has the rules of single operations, `rows` the rows of large arrays, `interpreter` a round, `pieces` the
 division into kernels.
 
-The door is this module: `rounds_of`, `qualifies` and `replace_scalars`. Nothing else of the library knows
-scalars. What other modules do for the sake of a device is listed here with its gain: on a CPU, measured on two cores in
-float64, and on an H200, predicted by `python -m experiments bench gpu` with and without the device's form.
+The door is this module: `rounds_of`, `qualifies` and `replace_scalars`. Nothing else of the library knows scalars. What
+other modules do for the sake of a device is listed here with its gain: on a CPU, measured on two cores in float64, and
+on an H200, predicted by `python -m experiments bench gpu` with and without the device's form.
 
 | where | form | gain on a CPU | on an H200 |
 | --- | --- | --- | --- |
@@ -32,8 +32,8 @@ float64, and on an H200, predicted by `python -m experiments bench gpu` with and
 | `Algorithm.masked_plan` | a loop of one turn writes in place | none | DisKernelUCB 1.36 |
 | `engine.run.predrawn` | draws random numbers of a chunk at once | EB-TC 2.0, T3C 1.9, L-T3C 1.7 | T3C 1.75 |
 
-In `gp_blocks`, and in ApproxDisKernelUCB's residual, the CPU's form is also the one whose bits depend on no neighbour: a
-part has room for the rows of all lanes of the batch, and sums of another length round differently (JAX 0.8). The form
+In `gp_blocks`, and in ApproxDisKernelUCB's residual, the CPU's form is also the one whose bits depend on no neighbour.
+A part has room for the rows of all lanes of the batch, and sums of another length round differently (JAX 0.8). The form
 in parts would be 1.2 to 1.4 times as fast for ApproxDisKernelUCB.
 
 In `kcenter`, `arm_table` packs the numbers of an arm so that a device reads them in one launch, `ns_ts` has one
