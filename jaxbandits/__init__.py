@@ -41,14 +41,15 @@ Each word has one meaning:
 | store | the folder of finished runs |
 | problem, instance | a problem holds all that a learner may know; an instance adds the truth |
 | item | a candidate answer of a linear bandit, if answers may differ from arms |
-| stream | a key that determines rewards: the n-th pull of an arm pays the same in all runs that share it (`numbered`) |
+| stream | a key that determines rewards: the n-th pull of an arm pays the same in all runs that share it |
+| memory | what an environment carries from round to round, such as the number of pulls of each arm |
 | noise_scale | sub-Gaussian constant or standard deviation of the noise, in units of reward |
 | ridge | regulariser of least squares |
 | noise_variance | noise variance that a Gaussian process assumes |
 """
 
 from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, mab, numerics, testing
-from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status
+from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status, memoryless
 from jaxbandits.engine import (
     Record,
     Results,
@@ -67,13 +68,11 @@ from jaxbandits.engine import (
 )
 from jaxbandits.engine.run.loop import run
 from jaxbandits.engine.sweeping import sweep
-from jaxbandits.streams import Numbered, numbered
 
 __all__ = [
     "Algorithm",
     "Decision",
     "Environment",
-    "Numbered",
     "Outcome",
     "Record",
     "Results",
@@ -92,7 +91,7 @@ __all__ = [
     "linear",
     "load",
     "mab",
-    "numbered",
+    "memoryless",
     "numerics",
     "process_pool",
     "record",

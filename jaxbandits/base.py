@@ -10,12 +10,18 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 
 # The aliases below stay out of the reference, where `Array` would be all methods of JAX's arrays.
-__all__ = ["Algorithm", "Decision", "Environment", "Outcome", "Status", "static_fields"]
+__all__ = ["Algorithm", "Decision", "Environment", "Outcome", "Status", "memoryless", "static_fields"]
 
 PyTree = Any
 Array = jax.Array
 Key = jax.Array
 T = TypeVar("T")
+
+NO_RESPONSE = (
+    "environment must have three functions, init(key) -> memory, noise(key) -> noise and "
+    "respond(memory, action, noise) -> (observation, memory), got two. If it remembers nothing, make it by "
+    "jaxbandits.memoryless(noise, respond)"
+)
 
 
 def static_fields(*names: str) -> Callable[[type[T]], type[T]]:
@@ -85,9 +91,6 @@ class Algorithm(NamedTuple):
     slow for large states. With `masked_plan`, an algorithm promises that its `plan` itself leaves such states as they
     are.
 
-    `before` returns the earlier pull count of each arm in the action, in the form that the family's environments with
-    a stream require: an integer () for one arm, (K,) for each of K arms. See `jaxbandits.numbered`.
-
     `problem` returns the sizes, arrays and structs of arrays that an algorithm was made for, by name. The environment's
     entries of the same names must agree: sizes and shapes always, values where both are known before a program runs.
     If they agree, the engine trusts that every action exists (see `Environment`). Test an algorithm of your own with
@@ -101,15 +104,25 @@ class Algorithm(NamedTuple):
     refresh: Callable[[PyTree], PyTree] | None = None  # (state) -> state  rebuilds the cache from the statistics
     plan: Callable[[Key, PyTree], PyTree] | None = None  # (key, state) -> state  heavy, rare work, when it is due
     stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
-    before: Callable[[PyTree, PyTree], PyTree] | None = None  # (state, action) -> int  earlier pulls of its arms
     masked_plan: bool = False  # `plan` leaves every bit of a state that is not stale unchanged
     problem: Callable[[], Mapping[str, Any]] | None = None  # () -> the problem it was made for; None if undeclared
     # (action, observation) -> observation as arrays; raises `ValueError` if it cannot be the action's (see `tell`)
     receive: Callable[[PyTree, PyTree], PyTree] | None = None
 
 
+def response_missing(*_: Any) -> Any:
+    """Stands for the response of an environment that was made of two functions."""
+    raise ValueError(NO_RESPONSE)
+
+
 class Environment(NamedTuple):
-    """A source of observations. Its randomness is separate from the response, so that it can be drawn in advance.
+    """A source of observations, as pure functions of one lane's memory.
+
+    The randomness of a round is separate from the response, so that it can be drawn in advance. The memory is a pytree
+    of small arrays, which the engine carries beside the state: how often each arm was pulled, rewards that are still to
+    come, a position in a table. It is `()` if nothing is remembered, see `memoryless`. Its structure, shapes and dtypes
+    never change, and a response to the idle action leaves every bit of it unchanged. `init` draws from a key of its
+    own, so an environment with a memory has the noise of one without.
 
     The engine compares `problem` with the algorithm's. To let the two differ, as in a study of wrong models, leave it
     out: `environment._replace(problem=None)`.
@@ -119,12 +132,47 @@ class Environment(NamedTuple):
     environment's. `jaxbandits.testing.check` always calls both `accepts` and `admits`.
     """
 
+    init: Callable[[Key], PyTree]  # (key) -> memory before the first round
     noise: Callable[[Key], PyTree]  # (key) -> noise  the randomness of one round, for any action
-    respond: Callable[[PyTree, PyTree], PyTree]  # (action, noise) -> observation
+    # (memory, action, noise) -> (observation, memory)
+    respond: Callable[[PyTree, PyTree, PyTree], tuple[PyTree, PyTree]] = response_missing
     stream: Key | None = None  # key of common random numbers: environments with the same key share their rewards
     problem: Callable[[], Mapping[str, Any]] | None = None  # () -> the problem it answers for; None if undeclared
     accepts: Callable[[PyTree], Array] | None = None  # (action) -> bool ()  everything in the action exists
     admits: Callable[[PyTree], Array] | None = None  # (answer) -> bool ()   everything in the answer exists
+
+
+def memoryless(noise: Callable[[Key], PyTree], respond: Callable[[PyTree, PyTree], PyTree]) -> Environment:
+    """Returns the environment of a response that remembers nothing: a function of the action and the round's noise.
+
+    Args:
+        noise: (key) -> noise, the randomness of one round, for any action.
+        respond: (action, noise) -> observation.
+
+    Returns:
+        Environment, whose memory is ().
+
+    Raises:
+        ValueError: an argument is no function.
+
+    Example:
+        A coin for each of two arms.
+
+        >>> import jaxbandits
+        >>> from jaxbandits import mab
+        >>> problem, means = mab.Bernoulli(2), jax.numpy.array([0.3, 0.8])
+        >>> coins = memoryless(
+        ...     noise=lambda key: jax.random.uniform(key, (1,)),
+        ...     respond=lambda pull, u: mab.Rewards((u < means[pull.arms]) * 1.0 * pull.times, pull.times),
+        ... )
+        >>> outcome = jaxbandits.run(jax.random.key(0), mab.ttucb(problem, delta=0.1), coins, max_rounds=10**4)
+        >>> print(outcome.answer)
+        1
+    """
+    for name, function in (("noise", noise), ("respond", respond)):
+        if not callable(function):
+            raise ValueError(f"{name} must be a function, got {type(function).__name__}")
+    return Environment(lambda key: (), noise, lambda memory, action, noise: (respond(action, noise), memory))
 
 
 class Status(enum.IntEnum):
@@ -146,4 +194,5 @@ class Outcome(NamedTuple):
     rounds: Array  # int32 ()   decisions carried out
     answer: PyTree  # the recommendation
     state: PyTree  # the algorithm's last state
+    memory: PyTree = ()  # the environment's last memory
     curves: Any = None  # dict of arrays (G, ...), recorded at G marks; empty if nothing was recorded

@@ -42,6 +42,7 @@ class Violations(NamedTuple):
     idle: Array  # (leaves,)                  an idle action changed it
     refreshed: Array  # (leaves,)             a refresh changed it by more than rounding
     unmasked: Array  # (leaves,)                planning changed it though no plan was due, against `masked_plan`
+    remembered: Array  # ()                   the environment's memory changed with an idle action
     response: Array  # ()                     the environment answered with a NaN or an infinity
     action: Array  # ()                       the action does not exist in the environment
     answer: Array  # ()                       the answer holds a NaN or an infinity
@@ -69,7 +70,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     - The first field of a state is `pulls`, an integer (); `stop` is a boolean ().
     - Every part keeps the structure, shapes and types of a state, also whether a type is weak, so that each part is
       compiled once. An action has the structure, shapes and types of `idle`, and the environment takes both.
-    - Observing `idle` changes no bit and spends no pull.
+    - Observing `idle` changes no bit and spends no pull. Answering it changes no bit of the environment's memory.
     - `stop` is a function of the state: it does not depend on the key. A state that stops is not stale.
     - `refresh` changes the state by no more than rounding. Planning spends no pull, and a state just planned is not
       stale. With `masked_plan`, planning changes no bit of a state that is not stale.
@@ -147,7 +148,9 @@ def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> N
         _assert(is_accepted, f"idle must be an action that the environment accepts, got {_named(algorithm.idle)}")
 
     noise = jax.eval_shape(environment.noise, key)
-    observation = jax.eval_shape(environment.respond, decision.action, noise)
+    memory = jax.eval_shape(environment.init, key)
+    observation, remembered = jax.eval_shape(environment.respond, memory, decision.action, noise)
+    _assert_same_kind("respond(memory, action, noise) makes memories", remembered, memory, "init(key) makes")
     parts: dict[str, Any] = {"observe(state, action, observation)": (algorithm.observe, decision.action, observation)}
     for name, (part, *arguments) in parts.items():
         _assert_same_kind(f"{name} makes states", jax.eval_shape(part, state, *arguments), state, "init(key) makes")
@@ -166,8 +169,8 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
     keys = streams(key)
     judges = environment.admits is not None and _can_judge(algorithm, environment, key)
 
-    def one_round(r: Array, carry: tuple[PyTree, Violations, tuple[PyTree, PyTree]]) -> Any:
-        state, violations, shown = carry
+    def one_round(r: Array, carry: tuple[PyTree, PyTree, Violations, tuple[PyTree, PyTree]]) -> Any:
+        state, memory, violations, shown = carry
         broken_now: dict[str, Array] = {"started": _leaves(lambda x, _: ~_is_finite(x), state, state) & (r == 0)}
         if algorithm.plan is not None and algorithm.stale is not None:
             stale, key = algorithm.stale, jax.random.fold_in(keys.plan, r)
@@ -193,10 +196,12 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
             broken_now["renewed"] = _spoilt(renewed, state)
             broken_now["refreshed"] = _leaves(lambda x, y: ~_is_close(x, y), renewed, state)
         noise = noise_of(environment, keys, r)
-        still = algorithm.observe(state, algorithm.idle, environment.respond(algorithm.idle, noise))
+        observation, idled = environment.respond(memory, algorithm.idle, noise)
+        still = algorithm.observe(state, algorithm.idle, observation)
         broken_now["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
+        broken_now["remembered"] = jnp.any(_leaves(lambda x, y: ~same_bits(x, y), idled, memory))
 
-        played = play(algorithm, state, decision, lambda action: environment.respond(action, noise))
+        played = play(algorithm, state, memory, decision, lambda m, action: environment.respond(m, action, noise))
         after = played.state
         broken_now["response"] = ~_all_finite(played.observation)
         broken_now["observed"] = _spoilt(after, state)
@@ -208,7 +213,7 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         is_first = functools.reduce(jnp.minimum, shown_for) == r
         now = _raw_leaves((decision.action, decision.answer))
         shown = select(is_first, now, shown)
-        return after, violations, shown
+        return after, played.memory, violations, shown
 
     @jax.jit
     def walk() -> Walked:
@@ -217,9 +222,9 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         of_leaves = jnp.full(len(jax.tree.leaves(state)), NEVER, jnp.int32)
         violations = Violations(*[of_leaves] * 7, *[never] * (len(Violations._fields) - 7))
         first = algorithm.decide(keys.decide, state)
-        start = state, violations, _raw_leaves((first.action, first.answer))
+        start = state, environment.init(keys.memory), violations, _raw_leaves((first.action, first.answer))
         # The loop has a fixed length, so that a broken stopping rule cannot make it endless.
-        end, violations, shown = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, start)
+        end, _, violations, shown = lax.fori_loop(jnp.int32(0), jnp.int32(rounds), one_round, start)
         stops = algorithm.decide(keys.decide, end).stop
         return Walked(violations, end.pulls - state.pulls, stops, shown, _raw_leaves(end))
 
@@ -252,7 +257,7 @@ def _check_violations(walked: Walked, names: list[str], environment: Environment
     of = f": the environment has {size}" if size else ""
     sentences = {
         "started": "init(key) makes {field} not finite" + finite,
-        "response": "respond(action, noise) of the environment is not finite in round {round}",
+        "response": "respond(memory, action, noise) of the environment is not finite in round {round}",
         "planned": "plan(key, state) makes {field} not finite in round {round}" + finite,
         "observed": "observe(state, action, observation) makes {field} not finite in round {round}" + finite,
         "renewed": "refresh(state) makes {field} not finite in round {round}" + finite,
@@ -261,6 +266,8 @@ def _check_violations(walked: Walked, names: list[str], environment: Environment
         "answer_exists": f"decide(key, state) gives the answer {_named(answer)} in round {{round}}, which does not "
         f"exist{of}",
         "idle": "observe(state, idle, ..) changed {field} in round {round}: an idle action must change nothing",
+        "remembered": "respond(memory, idle, ..) of the environment changed its memory in round {round}: an idle "
+        "action must change nothing",
         "refreshed": "refresh(state) changed {field} in round {round} by more than rounding: it must rebuild the cache "
         "that observe updates",
         "unmasked": "plan(key, state) changed {field} in round {round}, whose state is not stale: "
@@ -320,7 +327,8 @@ def _check_batch(algorithm: Algorithm, environment: Environment, key: Key, round
 
 def _leaves(compare: Any, new: PyTree, old: PyTree) -> Array:
     """Applies `compare` to every pair of leaves: bool (leaves,)."""
-    return jnp.stack([compare(x, y) for x, y in zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)])
+    pairs = zip(jax.tree.leaves(new), jax.tree.leaves(old), strict=True)
+    return jnp.asarray([compare(x, y) for x, y in pairs], bool)
 
 
 def _is_close(x: Array, y: Array) -> Array:

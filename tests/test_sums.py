@@ -25,7 +25,7 @@ def test_sums_in_float32_lose_no_reward(name):
     @jax.jit
     def after_many(start):
         action = algorithm.decide(KEY, start).action
-        observation = environment.respond(action, environment.noise(KEY))
+        observation = environment.respond((), action, environment.noise(KEY))[0]
         rewards = jax.tree.map(
             lambda x: jnp.full_like(x, REWARD) if jnp.issubdtype(x.dtype, jnp.floating) else x, observation
         )
@@ -48,7 +48,7 @@ def test_sums_in_float32_lose_no_reward(name):
 
 
 def test_plays_in_float32_lose_no_reward():
-    play = Play(jnp.array([1, 0, 1], jnp.int32), jnp.zeros(3, jnp.int32))
+    play = Play(jnp.array([1, 0, 1], jnp.int32))
     start = PlayState(jnp.zeros((), int), jnp.zeros(3, jnp.int32), jnp.full(3, BEFORE), jnp.zeros(3, jnp.float32))
     rewards = jnp.where(play.decision > 0, REWARD, 0)
     state = jax.jit(lambda: lax.fori_loop(0, ROUNDS, lambda _, state: add_play(state, play, rewards), start))()
@@ -65,7 +65,7 @@ def test_totals_of_a_record_in_float32_lose_no_term():
     )
     state = algorithm.init(KEY)
     decision = algorithm.decide(KEY, state)
-    observation = environment.respond(decision.action, environment.noise(KEY))
+    observation = environment.respond((), decision.action, environment.noise(KEY))[0]
     terms = 2**20
 
     @jax.jit

@@ -23,7 +23,7 @@ import jaxbandits
 from experiments.bench.case import always
 from experiments.report import Report
 from experiments.settings import Settings
-from jaxbandits import Algorithm, Decision, Environment, linear
+from jaxbandits import Algorithm, Decision, Environment, linear, memoryless
 from jaxbandits.engine.run.loop import advance
 from jaxbandits.engine.run.round import streams
 from jaxbandits.engine.sweep.layout import cores
@@ -52,7 +52,7 @@ def walk(limit: jax.Array) -> Algorithm:
     )
 
 
-NOISE = Environment(jax.random.normal, lambda action, noise: noise)
+NOISE = memoryless(jax.random.normal, lambda action, noise: noise)
 Row = tuple[str, str, str, str]  # quantity, setting, measured value, aim
 
 
@@ -105,9 +105,9 @@ def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
         def chunk(_: jax.Array, carry: Any) -> Any:
             settings = {"max_rounds": rounds, "chunk": CHUNK, "axis_name": "lanes"}
             outcome, _ = advance(algorithm, environment, keys, *carry, **settings)
-            return outcome.state, outcome.rounds
+            return outcome.state, outcome.memory, outcome.rounds
 
-        start = algorithm.init(keys.init), jnp.zeros((), jnp.int32)
+        start = algorithm.init(keys.init), environment.init(keys.memory), jnp.zeros((), jnp.int32)
         return lax.fori_loop(0, rounds // CHUNK, chunk, start)[0].pulls
 
     seeds = jnp.arange(batches * lanes).reshape(batches, lanes)

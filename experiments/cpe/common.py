@@ -110,7 +110,7 @@ def runs(
 
     def build(task: Task, key: Key) -> tuple[Any, ...]:
         del key  # the run's own key; the rules must share their samples
-        algorithm = jaxbandits.numbered(RULES[rule](first.problem, **common, **task["settings"]))
+        algorithm = RULES[rule](first.problem, **common, **task["settings"])
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
         environment = cpe.environment(first._replace(arms=task["arms"]), leap=leap, stream=stream)
         algorithm = adapt(algorithm, task) if adapt else algorithm

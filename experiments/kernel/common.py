@@ -15,7 +15,7 @@ from experiments.claims import every_run_stops
 from experiments.report import Claim, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Numbered, kernel
+from jaxbandits import kernel
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree
 from jaxbandits.kernel import Instance
 
@@ -43,18 +43,20 @@ AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
 
 def environment(instance: Instance, n_agents: int, stream: Key) -> Environment:
-    """Answers `numbered` queries, with noise that is a function of the stream, the round and the agent alone.
+    """Answers queries with noise that is a function of the stream, the round and the agent alone.
 
     Two algorithms with the same stream get the same noise, in any rows of any sweeps. One draw serves all agents of a
     round, whereas `kernel.environment` makes one for each.
     """
 
-    def respond(action: Numbered, noise: tuple[()]) -> Array:
+    def respond(t: Array, action: Array, noise: tuple[()]) -> tuple[Array, Array]:
         del noise
-        normal = jax.random.normal(jax.random.fold_in(stream, action.before), (n_agents,), instance.values.dtype)
-        return instance.values.at[action.action].get(mode="clip") + instance.noise_scale * normal
+        normal = jax.random.normal(jax.random.fold_in(stream, t), (n_agents,), instance.values.dtype)
+        rewards = instance.values.at[action].get(mode="clip") + instance.noise_scale * normal
+        is_query = jnp.any(action < instance.values.size)
+        return rewards, t + is_query.astype(t.dtype)
 
-    return Environment(lambda key: (), respond, stream)
+    return Environment(lambda key: jnp.zeros((), jnp.int32), lambda key: (), respond, stream)
 
 
 def functions(options: Settings, quick: Sequence[str] = QUICK_FUNCTIONS) -> dict[str, str]:
@@ -111,7 +113,7 @@ def runs(
     def build(task: dict[str, Array], key: Key) -> tuple[Algorithm, Environment, jaxbandits.Record]:
         del key  # the run's own key; the algorithms must share instances and noise
         truth, for_noise = drawn(task)
-        algorithm = jaxbandits.numbered(RULES[rule](truth.candidates, beta=task["beta"], **common))
+        algorithm = RULES[rule](truth.candidates, beta=task["beta"], **common)
         of_round = kernel.round_regret(truth)
         curves = jaxbandits.record(
             at=marks, by="rounds", value=kernel.messages, total=lambda *asked: of_round(*asked) | total(*asked)

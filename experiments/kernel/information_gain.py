@@ -101,7 +101,7 @@ def run(options: Settings) -> Report:
 def queries(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
     """Counts the queries of each candidate."""
     del state, rewards
-    return {"queries": jnp.zeros(SIZE, jnp.int32).at[decision.action.action].add(1, mode="drop")}
+    return {"queries": jnp.zeros(SIZE, jnp.int32).at[decision.action].add(1, mode="drop")}
 
 
 def gain(function: str, instance: Instance, outcome: Outcome) -> dict[str, Array]:

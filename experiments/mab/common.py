@@ -74,7 +74,6 @@ def runs(
     def build(task: Any, key: Any) -> tuple:
         arguments = settings | ({"epsilon": epsilon} if epsilon else {})
         algorithm = factory(instance.problem, delta=task["delta"], **arguments)
-        algorithm = jaxbandits.numbered(algorithm) if paired else algorithm
         made = algorithm, mab.environment(instance, slots=slots, stream=key if paired else None)
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
 

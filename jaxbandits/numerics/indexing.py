@@ -31,7 +31,7 @@ def entry(values: Array, index: Array) -> Array:
 def entries(values: Array, indices: Array) -> Array:
     """Returns values[indices] (m,) of (n,) as sums over all entries."""
     is_chosen = indices[:, None] == jnp.arange(values.shape[0], dtype=indices.dtype)[None]
-    return jnp.sum(jnp.where(is_chosen, values[None], 0), axis=1)
+    return jnp.sum(jnp.where(is_chosen, values[None], 0), axis=1, dtype=values.dtype)
 
 
 def sliced(values: Array, index: Array) -> Array:

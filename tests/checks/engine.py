@@ -121,7 +121,7 @@ CALLS = {
         # Numbers of a sweep may be NaN, and several columns may name a group.
         fine={"a": ("nan_inside",), "b": ("nan_inside",), "by": ("list",)},
     ),
-    "numbered": Call(jaxbandits.numbered, {"algorithm": COUNTER._replace(before=lambda state, action: action)}),
+    "memoryless": Call(jaxbandits.memoryless, {"noise": NOISE.noise, "respond": lambda action, noise: action * noise}),
     "load": Call(jaxbandits.load, {"store": FOLDER.name}),
     "process_pool": Call(jaxbandits.process_pool, {"workers": 2, "gpus": (0, "1")}, fine={"gpus": ("empty",)}),
     "grid": Call(

@@ -113,7 +113,7 @@ def program(name, dtype):
         algorithm, environment = case.make(dtype, **lane.numbers)
 
         def respond(action, noise):
-            observation = environment.respond(action, noise)
+            observation = environment.respond((), action, noise)[0]
             return jax.tree.map(lambda x: x * lane.factor if x.dtype == lane.factor.dtype else x, observation)
 
         outcome = run(
@@ -124,7 +124,7 @@ def program(name, dtype):
             axis_name="lanes",
         )
         noise = environment.noise(lane.key)
-        idled = algorithm.observe(outcome.state, algorithm.idle, environment.respond(algorithm.idle, noise))
+        idled = algorithm.observe(outcome.state, algorithm.idle, environment.respond((), algorithm.idle, noise)[0])
         return End(outcome, idled)
 
     lowered = jax.jit(jax.vmap(one, axis_name="lanes")).lower(batch(lanes(name, dtype)))

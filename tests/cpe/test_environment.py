@@ -5,9 +5,10 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits import Numbered, cpe
+from jaxbandits import cpe
 from jaxbandits.cpe import Arms, Pulls
 
+KEY = jax.random.key(0)
 MIXED = cpe.stack_arms(
     [
         cpe.bernoulli([0.3, 0.0, 1.0]),
@@ -20,10 +21,8 @@ MEANS = [0.3, 0, 1, 0.5, 0.5, 0.7]
 VARIANCES = [0.21, 0, 0, 0.3**2 / 12, 0.5 * 0.25**2 + 0.25 * 0.5**2, 0]
 
 
-def pulls(slots, before=None):
-    """Returns pulls, numbered if `before` is given."""
-    slots = Pulls(np.asarray(slots, np.int32))
-    return slots if before is None else Numbered(slots, np.asarray(before, np.int32))
+def pulls(slots):
+    return Pulls(np.asarray(slots, np.int32))
 
 
 def environment(law, **settings):
@@ -33,8 +32,8 @@ def environment(law, **settings):
 
 
 def responder(law, **settings):
-    """Returns the compiled responses of some arms."""
-    return jax.jit(lambda action, noise: environment(law, **settings).respond(action, noise))
+    """Returns the compiled samples of pulls, given the number of earlier pulls of each arm, () without a stream."""
+    return jax.jit(lambda action, noise, counts=(): environment(law, **settings).respond(counts, action, noise)[0])
 
 
 def test_moments_by_hand():
@@ -71,14 +70,12 @@ def test_a_mixture_of_segments():
 @pytest.mark.parametrize("stream", [None, jax.random.key(7)])
 def test_samples_have_the_moments_of_their_law(stream):
     n, m = 20_000, 6
-    index = np.arange(n, dtype=np.int32)
 
     @jax.jit
     def draw(arm):
         sampler = environment(MIXED, leap=n, stream=stream)
         noise = sampler.noise(jax.random.fold_in(jax.random.key(1), arm))
-        action = Pulls(jnp.full(n, arm))
-        return sampler.respond(action if stream is None else Numbered(action, index), noise)
+        return sampler.respond(sampler.init(KEY), Pulls(jnp.full(n, arm)), noise)[0]
 
     samples = np.array([draw(np.int32(arm)) for arm in range(m)])
     # 5 standard errors: 6e-7 false alarms per arm.
@@ -95,11 +92,12 @@ def test_a_stream_depends_on_arm_and_number_only():
     key = jax.random.key(3)
     assert jax.tree.leaves(environment(MIXED, stream=key).noise(key)) == []
     one, three = responder(MIXED, stream=key), responder(MIXED, leap=3, stream=key)
-    together = three(pulls([3, 0, 3], [5, 2, 6]), ())
-    apart = [one(pulls([arm], [s]), ())[0] for arm, s in ((3, 5), (0, 2), (3, 6))]
+    counts = jnp.int32([2, 7, 7, 5, 7, 7])
+    together = three(pulls([3, 0, 3]), (), counts)
+    apart = [one(pulls([arm]), (), jnp.full(6, s, jnp.int32))[0] for arm, s in ((3, 5), (0, 2), (3, 6))]
     np.testing.assert_array_equal(together, apart)
     assert together[0] != together[2]
-    elsewhere = responder(MIXED, leap=3, stream=jax.random.key(4))(pulls([3, 0, 3], [5, 2, 6]), ())
+    elsewhere = responder(MIXED, leap=3, stream=jax.random.key(4))(pulls([3, 0, 3]), (), counts)
     assert together[0] != elsewhere[0]
 
 
@@ -107,8 +105,8 @@ def test_a_stream_has_the_same_uniforms_for_every_law():
     key = jax.random.key(5)
     plain = responder(cpe.uniform_arms([0.0, 0.0], [1.0, 1.0]), leap=50, stream=key)
     coins = responder(cpe.bernoulli([0.2, 0.6]), leap=50, stream=key)
-    action = pulls([1] * 50, range(50))
-    np.testing.assert_array_equal(coins(action, ()), plain(action, ()) < 0.6)
+    action, counts = pulls([1] * 50), jnp.zeros(2, jnp.int32)
+    np.testing.assert_array_equal(coins(action, (), counts), plain(action, (), counts) < 0.6)
 
 
 @pytest.mark.parametrize("stream", [None, jax.random.key(9)])
@@ -118,9 +116,9 @@ def test_samples_in_32_and_64_bit_are_equal(stream):
         def draw(action, key):
             law = cpe.stack_arms([cpe.bernoulli([0.3], dtype=dtype), cpe.uniform_arms([0.0], [1.0], dtype=dtype)])
             sampler = environment(law, leap=2000, stream=stream)
-            return sampler.respond(action, sampler.noise(key))
+            return sampler.respond(sampler.init(key), action, sampler.noise(key))[0]
 
-        samples = draw(pulls([0, 1] * 1000, stream if stream is None else range(2000)), jax.random.key(1))
+        samples = draw(pulls([0, 1] * 1000), jax.random.key(1))
         assert samples.dtype == dtype
         return np.asarray(samples, np.float64)
 
@@ -141,7 +139,7 @@ def test_arms_may_be_traced():
     @jax.jit
     def draw(p, slots):
         law = cpe.bernoulli(p)
-        return environment(law, leap=3).respond(slots, jnp.asarray([0.1, 0.5, 0.1])), cpe.means(law)
+        return environment(law, leap=3).respond((), slots, jnp.asarray([0.1, 0.5, 0.1]))[0], cpe.means(law)
 
     samples, means = draw(jnp.asarray([0.4, 0.2]), pulls([0, 1, 2]))
     np.testing.assert_array_equal(samples, [1, 0, 0])

@@ -120,7 +120,7 @@ def test_problems_and_instances_go_through_jit_vmap_and_stacking(problem):
     assert jax.tree.all(jax.tree.map(lambda leaf: isinstance(leaf, jax.Array), stacked))
 
     def judge(instance):
-        algorithm = jaxbandits.numbered(cpe.coci(instance.problem, delta=0.1, estimator=estimator))
+        algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator)
         outcome = jaxbandits.run(KEY, algorithm, cpe.environment(instance, stream=KEY), max_rounds=20)
         return outcome.answer, cpe.is_right(instance, solve(instance.problem, instance.theta))
 

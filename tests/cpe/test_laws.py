@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from experiments.bench.reference import cpe as reference
-from jaxbandits import Numbered, Status, cpe, numbered, run
+from jaxbandits import Status, cpe, run
 from jaxbandits.cpe._shared.candidates import lasting_arms
 
 ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES, ROUNDS = 5, 2, 8, 4, 10, 8, 5000
@@ -206,7 +206,7 @@ def compiled(rule, name, leap):
             algorithm = factory(problem, estimator=estimator, leap=leap, radius_scale=0.2, **common)
         instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
         environment = cpe.environment(instance, leap=leap, stream=key)
-        outcome = run(key, numbered(algorithm), environment, max_rounds=max_rounds)
+        outcome = run(key, algorithm, environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
     return lambda *instance: jax.device_get(end(*instance))
@@ -255,23 +255,26 @@ def test_leaps_leave_the_end_of_a_run_unchanged(rule, name, seed):
 
 
 @jax.jit
-def samples(stream, p, pulls):
+def samples(stream, p, pulls, counts):
     instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
-    environment = cpe.environment(instance, leap=pulls.action.arms.size, stream=stream)
-    return environment.respond(pulls, environment.noise(stream))
+    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
+    return environment.respond(counts, pulls, environment.noise(stream))[0]
 
 
 @thoroughly
 @given(seed=seeds)
 def test_a_sample_depends_on_its_arm_and_number_alone(seed):
     rng, stream = np.random.default_rng(seed), jax.random.key(seed)
-    p, arms, number = rng.random(ARMS), rng.integers(0, ARMS + 1, 12, np.int32), rng.integers(0, 1000, 12, np.int32)
-    observed = np.asarray(samples(stream, p, Numbered(cpe.Pulls(arms), number)))
+    p, counts = rng.random(ARMS), rng.integers(0, 1000, ARMS, np.int32)
+    arms = rng.permutation(ARMS + 1).astype(np.int32)  # ARMS: an empty slot
+    observed = np.asarray(samples(stream, p, cpe.Pulls(arms), counts))
     assert np.all(observed[arms == ARMS] == 0)
-    order, is_first = rng.permutation(12), rng.random(12) < 0.5
-    others = Numbered(cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32)), number[order])
-    p_others = np.where(np.isin(np.arange(ARMS), arms[is_first]), p, rng.random(ARMS))
-    np.testing.assert_array_equal(samples(stream, p_others, others), np.where(is_first, observed, 0)[order])
+    order, is_first = rng.permutation(ARMS + 1), rng.random(ARMS + 1) < 0.5
+    others = cpe.Pulls(np.where(is_first, arms, ARMS)[order].astype(np.int32))
+    is_pulled = np.isin(np.arange(ARMS), arms[is_first])
+    p_others, counts_others = np.where(is_pulled, p, rng.random(ARMS)), np.where(is_pulled, counts, 7)
+    shown = samples(stream, p_others, others, counts_others.astype(np.int32))
+    np.testing.assert_array_equal(shown, np.where(is_first, observed, 0)[order])
 
 
 # Radii, hardness and bounds

@@ -55,7 +55,7 @@ def test_blocks_are_forced_and_points_stay_inside(cover):
 def noiseless(offset=0.0, scale=1.0, noise_scale=1.0, **choices):
     means = offset + scale * E20.theta
     algorithm = cpe.pfws(E20.problem, delta=0.1, noise_scale=noise_scale, **choices)
-    quiet = jaxbandits.Environment(lambda key: (), lambda action, _: jnp.where(action.decision > 0, means, 0))
+    quiet = jaxbandits.memoryless(lambda key: (), lambda action, _: jnp.where(action.decision > 0, means, 0))
     return jax.jit(lambda: jaxbandits.trace(KEY, algorithm, quiet, rounds=ROUNDS))()
 
 

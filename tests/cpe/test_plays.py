@@ -9,7 +9,7 @@ import pytest
 from drivers.cpe import best as solved
 from scipy.stats import norm
 
-from jaxbandits import Numbered, cpe, run
+from jaxbandits import cpe, run
 from jaxbandits.cpe import Play
 
 KEY, STREAM = jax.random.key(1), jax.random.key(7)
@@ -22,8 +22,14 @@ def environment(arms=ARMS, **settings):
     return cpe.environment(instance, Play, **settings)
 
 
-def play(decision, index=(0, 0, 0, 0)):
-    return Play(np.asarray(decision, np.int32), np.asarray(index, np.int32))
+def play(decision):
+    return Play(np.asarray(decision, np.int32))
+
+
+def responder(**settings):
+    """Returns the compiled samples of a play, given the number of earlier samples of each arm, () without a stream."""
+    respond = environment(**settings).respond
+    return jax.jit(lambda action, noise, counts=(): respond(counts, action, noise)[0])
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +43,8 @@ def drawn():
         def one(n, name, dtype):
             each = environment(cpe.gaussian(ARMS.means, 0.5, dtype=dtype), stream=STREAM if name == "stream" else None)
             played = jnp.asarray([1, 1, 0, 0], jnp.int32)
-            return each.respond(Play(played, jnp.full(4, n, jnp.int32)), each.noise(jax.random.fold_in(KEY, n)))
+            counts = jnp.full(4, n, jnp.int32) if name == "stream" else ()
+            return each.respond(counts, Play(played), each.noise(jax.random.fold_in(KEY, n)))[0]
 
         return [jax.vmap(lambda n, setting=setting: one(n, *setting))(rounds) for setting in names]
 
@@ -50,7 +57,7 @@ def test_moments_of_gaussian_arms():
 
 
 def test_a_play_returns_samples_of_its_arms_and_0_elsewhere():
-    respond = environment().respond
+    respond = responder()
     np.testing.assert_array_equal(respond(play([1, 0, 1, 0]), np.array([1.0, 1.0, -2.0, 1.0])), [5.5, 0, -0.5, 0])
     np.testing.assert_array_equal(respond(play([0, 0, 0, 0]), np.full(4, np.inf)), 0)
 
@@ -73,24 +80,19 @@ def test_a_stream_is_the_same_in_both_precisions(drawn):
 
 
 def test_a_stream_depends_on_arm_and_number_only(drawn):
-    shared = environment(stream=STREAM)
-    respond = jax.jit(shared.respond)
-    assert jax.tree.leaves(shared.noise(KEY)) == []
-    samples = respond(play([1, 1, 1, 0], [3, 8, 0, 2]), ())
+    assert jax.tree.leaves(environment(stream=STREAM).noise(KEY)) == []
+    respond = responder(stream=STREAM)
+    samples = respond(play([1, 1, 1, 0]), (), jnp.int32([3, 8, 0, 2]))
     np.testing.assert_allclose(samples[:2], [drawn["stream", "float64"][3, 0], drawn["stream", "float64"][8, 1]])
-    alone = respond(play([0, 1, 0, 0], [9, 8, 9, 9]), ())
+    alone = respond(play([0, 1, 0, 0]), (), jnp.int32([9, 8, 9, 9]))
     np.testing.assert_array_equal(alone, [0, samples[1], 0, 0])
-    np.testing.assert_array_equal(
-        respond(Numbered(play([1, 1, 1, 0], [3, 8, 0, 2]), np.array([3, 8, 0, 2], np.int32)), ()), samples
-    )
 
 
 def test_arms_on_the_unit_interval_may_be_played():
-    coins = environment(cpe.bernoulli([0.25, 0.5, 0.75, 1.0]))
-    np.testing.assert_array_equal(
-        jax.jit(coins.respond)(play([1, 0, 1, 1]), np.array([0.2, 0.2, 0.8, 0.8])), [1, 0, 0, 1]
-    )
-    assert jax.eval_shape(coins.noise, KEY).shape == (4,)
+    coins = cpe.bernoulli([0.25, 0.5, 0.75, 1.0])
+    respond = responder(arms=coins)
+    np.testing.assert_array_equal(respond(play([1, 0, 1, 1]), np.array([0.2, 0.2, 0.8, 0.8])), [1, 0, 0, 1])
+    assert jax.eval_shape(environment(coins).noise, KEY).shape == (4,)
 
 
 def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
@@ -104,7 +106,7 @@ def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
         with pytest.raises(ValueError, match=r"COCI, uniform and CLUCB make Pulls, whose samples must lie in \[0, 1\]"):
             run(KEY, algorithm, cpe.environment(instance, Play), max_rounds=10)
     with pytest.raises(ValueError, match="give action=cpe.Play"):
-        cpe.environment(cpe.best5()).respond(play([1, 0, 0, 0]), np.zeros(1))
+        cpe.environment(cpe.best5()).respond((), play([1, 0, 0, 0]), np.zeros(1))
 
 
 @pytest.mark.parametrize(

@@ -9,13 +9,14 @@ import jaxbandits
 from jaxbandits import cpe
 
 
-def answers(algorithm, tape):
+def answers(tape):
     """Returns the function that answers an action from a tape, where `tape[i, s]` is sample s of arm i."""
     m = tape.shape[0]
 
     def answer(state, action):
-        numbers = algorithm.before(state, action)
-        return jnp.where(action.arms < m, tape[jnp.minimum(action.arms, m - 1), numbers], 0)
+        arms = jnp.minimum(action.arms, m - 1)
+        earlier = jnp.sum(jnp.tril(action.arms[None] == action.arms[:, None], -1), axis=1, dtype=jnp.int32)
+        return jnp.where(action.arms < m, tape[arms, state.statistics.counts[arms] + earlier], 0)
 
     return answer
 
@@ -25,7 +26,7 @@ def record(algorithm, tape, rounds):
 
     @jax.jit
     def traced(tape):
-        pair = answered(algorithm, answers(algorithm, tape))
+        pair = answered(algorithm, answers(tape))
         return jaxbandits.trace(KEY, *pair, rounds=rounds, watch=lambda state: (state.pulls, state.statistics.counts))
 
     return jax.device_get(traced(tape))
@@ -37,7 +38,7 @@ def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
     @jax.jit
     def end(theta):
         tape = theta[:, None]  # its only sample answers every number
-        plain, environment = answered(algorithm, answers(algorithm, tape))
+        plain, environment = answered(algorithm, answers(tape))
         held = plain._replace(observe=lambda *arguments: hold(plain.observe(*arguments)))
         return jaxbandits.run(KEY, held, environment, max_rounds=max_rounds)
 

@@ -24,7 +24,7 @@ def follow(make, points, *, rounds, k, levels=None, leap=1):
         algorithm = make(instance.problem, *parameters, leap=leap)
 
         def answer(state, action):
-            return environment.respond(action, tape[state.pulls + jnp.arange(leap)])
+            return environment.respond((), action, tape[state.pulls + jnp.arange(leap)])[0]
 
         course = jaxbandits.trace(KEY, *answered(algorithm, answer), rounds=rounds + 1, watch=whole)
         actions = jax.tree.map(lambda x: x[:-1], course.actions)

@@ -64,7 +64,9 @@ def primitives_of_a_round(algorithm, environment) -> set[str]:
     def one_round(key):
         state = algorithm.init(key)
         decision = algorithm.decide(key, state)
-        return algorithm.observe(state, decision.action, environment.respond(decision.action, environment.noise(key)))
+        return algorithm.observe(
+            state, decision.action, environment.respond((), decision.action, environment.noise(key))[0]
+        )
 
     return set(_primitives(jax.make_jaxpr(one_round)(jax.random.key(0)).jaxpr))
 

@@ -3,10 +3,10 @@
 import jax
 import jax.numpy as jnp
 
-from jaxbandits import Environment
+from jaxbandits import memoryless
 
 KEY = jax.random.key(0)
-SILENT = Environment(noise=lambda key: jnp.zeros(()), respond=lambda action, noise: noise)
+SILENT = memoryless(noise=lambda key: jnp.zeros(()), respond=lambda action, noise: noise)
 
 
 def answered(algorithm, answer):

@@ -17,7 +17,7 @@ from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
 import jaxbandits
-from jaxbandits.base import Environment, Status
+from jaxbandits.base import Status, memoryless
 from jaxbandits.engine.run.recording import Curves
 from jaxbandits.engine.sweep import layout, program
 from jaxbandits.engine.sweep.layout import OpenLayout, Shapes, default_lanes, local_mesh
@@ -169,7 +169,7 @@ def test_large_shared_arrays_are_hashed_inputs_of_the_program():
 
     def reading(numbers):
         shared = jnp.asarray(numbers)
-        noise = Environment(NOISE.noise, lambda action, noise: action.astype(float) * shared[action * 1000 + 7])
+        noise = memoryless(NOISE.noise, lambda action, noise: action.astype(float) * shared[action * 1000 + 7])
         return lambda limit, key: (counter(limit), noise)
 
     numbers = np.arange(2.0**20)

@@ -6,14 +6,14 @@ import pytest
 from engine.toys import KEY, NOISE, counter
 
 import jaxbandits
-from jaxbandits import Environment, run
+from jaxbandits import memoryless, run
 
 WRAPPED = [jax.grad, jax.jacfwd, lambda f: jax.grad(jax.jit(f)), lambda f: jax.jit(jax.grad(f))]
 
 
 def scaled(scale):
     """Builds an environment with rewards in units of `scale`."""
-    return Environment(NOISE.noise, lambda action, noise: scale * NOISE.respond(action, noise))
+    return memoryless(NOISE.noise, lambda action, noise: scale * NOISE.respond((), action, noise)[0])
 
 
 def reward(scale):

@@ -137,14 +137,14 @@ def test_wrong_model_is_allowed_if_declared():
 )
 def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
     with pytest.raises(ValueError, match="action must"):
-        environment.respond(action, environment.noise(KEY))
+        environment.respond((), action, environment.noise(KEY))[0]
     assert not environment.accepts(action)
 
 
 def test_action_of_fewer_agents_is_refused():
     environment = kernel.environment(POINTS, n_agents=1)
     with pytest.raises(ValueError, match="n_agents must match the algorithm's actions"):
-        environment.respond(jnp.array([0, 1, 2]), environment.noise(KEY))
+        environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))[0]
 
 
 def promotes_ranks(action, noise):

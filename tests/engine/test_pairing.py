@@ -119,7 +119,7 @@ def test_sweeps_under_one_root_key_share_their_streams(tmp_path):
 
     def sweep(key, leap, store=None):
         def build(task, key):
-            algorithm = jaxbandits.numbered(linear.lingape(instance.arms, delta=0.1, leap=leap))
+            algorithm = linear.lingape(instance.arms, delta=0.1, leap=leap)
             return algorithm, linear.environment(instance, stream=key)
 
         settings = {"key": jax.random.key(key), "max_rounds": 10_000, "progress": False, "store": store}

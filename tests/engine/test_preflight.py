@@ -11,7 +11,7 @@ from engine.toys import KEY, LIMITS, NOISE, counter, counting
 
 import jaxbandits
 from jaxbandits import checks
-from jaxbandits.base import Environment
+from jaxbandits.base import memoryless
 from jaxbandits.engine.sweep import driving, preflight
 
 SETTINGS = {"seeds": 3, "key": KEY, "max_rounds": 1000, "lanes": 4, "chunk": 16, "progress": False}
@@ -121,7 +121,7 @@ def test_an_idle_action_that_changes_the_state_is_refused(observe, changed):
 
 @pytest.mark.usefixtures("nothing_runs")
 def test_an_environment_of_other_actions_is_refused():
-    pairs = Environment(NOISE.noise, lambda action, noise: action[0] * noise)
+    pairs = memoryless(NOISE.noise, lambda action, noise: action[0] * noise)
     with pytest.raises(ValueError, match=r"environment does not answer this algorithm: .* idle action is int64\[\]"):
         jaxbandits.sweep(lambda task, key: (counter(5), pairs), **SETTINGS)
 

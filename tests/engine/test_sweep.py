@@ -12,7 +12,7 @@ import pytest
 from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
 
 import jaxbandits
-from jaxbandits.base import Algorithm, Decision, Environment, Status
+from jaxbandits.base import Algorithm, Decision, Status, memoryless
 from jaxbandits.engine.run.loop import advance, ask, run
 from jaxbandits.engine.run.round import streams
 from jaxbandits.engine.sweep.queue import Queue
@@ -131,8 +131,8 @@ def test_planning_is_a_branch_of_its_own():
 def test_censored_and_failed_runs_are_reported_apart():
     def build(task, key):
         limit, bad = task
-        environment = Environment(
-            NOISE.noise, lambda action, noise: jnp.where(bad, jnp.nan, NOISE.respond(action, noise))
+        environment = memoryless(
+            NOISE.noise, lambda action, noise: jnp.where(bad, jnp.nan, NOISE.respond((), action, noise)[0])
         )
         return counter(limit), environment
 
@@ -249,7 +249,9 @@ def test_single_nan_reward_ends_a_run_as_nonfinite():
 
     def build(task, key):
         noise = lambda key: (jax.random.normal(key), jax.random.uniform(key) < 0.01)  # noqa: E731
-        return counter(500), Environment(noise, lambda action, z: jnp.where(z[1], jnp.nan, NOISE.respond(action, z[0])))
+        return counter(500), memoryless(
+            noise, lambda action, z: jnp.where(z[1], jnp.nan, NOISE.respond((), action, z[0])[0])
+        )
 
     results = jaxbandits.sweep(build, seeds=20, key=KEY, max_rounds=1000, progress=False)
     assert np.mean(results.columns["status"] == Status.NONFINITE) > 0.8
@@ -357,10 +359,10 @@ def test_plan_and_stale_come_together():
 
 
 def test_an_environment_of_other_actions_is_refused():
-    pairs = Environment(NOISE.noise, lambda action, noise: action[0] * noise)
+    pairs = memoryless(NOISE.noise, lambda action, noise: action[0] * noise)
     with pytest.raises(ValueError, match=r"environment does not answer this algorithm: .* idle action is int64\[\]"):
         run(KEY, counter(3), pairs, max_rounds=3)
-    vectors = Environment(NOISE.noise, lambda action, noise: jnp.zeros(3))
+    vectors = memoryless(NOISE.noise, lambda action, noise: jnp.zeros(3))
     with pytest.raises(ValueError, match=r"does not keep its state with this environment: .* by float64\[3\]"):
         run(KEY, counter(3), vectors, max_rounds=3)
 

@@ -31,7 +31,7 @@ def test_tell_takes_lists_as_arrays(name):
     @jax.jit
     def one_round(key):
         action = algorithm.decide(key, algorithm.init(key)).action
-        return action, environment.respond(action, environment.noise(key))
+        return action, environment.respond((), action, environment.noise(key))[0]
 
     action, observation = one_round(KEY)
     received = algorithm.receive(action, jax.tree.map(lambda x: np.asarray(x).tolist(), observation))
@@ -107,14 +107,6 @@ def test_an_action_of_another_algorithm_is_refused():
         jaxbandits.tell(ARMS, state, decision.action._replace(arm=jnp.zeros(2, int)), 1.0)
 
 
-def test_a_numbered_algorithm_takes_the_same_observations():
-    algorithm = jaxbandits.numbered(ARMS)
-    state, decision = first(algorithm)
-    assert jaxbandits.tell(algorithm, state, decision.action, 2.0).sums.sum() == 2
-    with pytest.raises(ValueError, match="observation must be finite"):
-        jaxbandits.tell(algorithm, state, decision.action, np.nan)
-
-
 def test_tell_under_jit_observes():
     state, decision = first(ARMS)
     told = jax.jit(lambda reward: jaxbandits.tell(ARMS, state, decision.action, reward))
@@ -134,7 +126,9 @@ def test_environment_answers_asked_actions():
     for r in range(3):
         key = jax.random.fold_in(KEY, r)
         state, decision = jaxbandits.ask(algorithm, key, state)
-        state = jaxbandits.tell(algorithm, state, decision.action, NOISE.respond(decision.action, NOISE.noise(key)))
+        state = jaxbandits.tell(
+            algorithm, state, decision.action, NOISE.respond((), decision.action, NOISE.noise(key))[0]
+        )
     assert state.pulls == 3
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine.toys import KEY, NOISE, counter
 
 from jaxbandits import linear, mab
-from jaxbandits.base import Algorithm, Decision, Environment
+from jaxbandits.base import Algorithm, Decision, memoryless
 from jaxbandits.testing import check
 
 GOOD, PLANS = counter(30), counter(30, period=3)
@@ -175,7 +175,7 @@ def test_an_idle_action_that_the_environment_does_not_have_is_named():
 
 
 def test_an_observation_that_is_not_finite_is_blamed_on_the_environment():
-    silent = Environment(NOISE.noise, lambda action, noise: jnp.where(action > 0, jnp.nan, 0.0))
+    silent = memoryless(NOISE.noise, lambda action, noise: jnp.where(action > 0, jnp.nan, 0.0))
     with pytest.raises(AssertionError, match=r"respond\(action, noise\) of the environment is not finite in round 0"):
         check(GOOD, silent, key=KEY, rounds=40)
 
@@ -203,7 +203,7 @@ def shuffling(key, state):
 
 def test_an_environment_that_does_not_fit_is_named():
     with pytest.raises(AssertionError, match="environment does not answer this algorithm"):
-        check(GOOD, Environment(NOISE.noise, lambda action, noise: action["arm"] * noise), key=KEY)
+        check(GOOD, memoryless(NOISE.noise, lambda action, noise: action["arm"] * noise), key=KEY)
 
 
 def test_bad_arguments_are_refused():

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import jax
 import jax.numpy as jnp
 
-from jaxbandits.base import Algorithm, Decision, Environment
+from jaxbandits.base import Algorithm, Decision, memoryless
 
 KEY = jax.random.key(3)
 # PYTHONPATH of a child process that uses these toys.
@@ -41,7 +41,7 @@ def counter(limit, *, period=None):
     )
 
 
-NOISE = Environment(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) * noise)
+NOISE = memoryless(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) * noise)
 LIMITS = jnp.asarray([5, 400, 17, 90])
 
 
@@ -81,4 +81,4 @@ def stride(limit, period):
     )
 
 
-PERTURBED = Environment(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) + noise)
+PERTURBED = memoryless(lambda key: jax.random.normal(key), lambda action, noise: action.astype(float) + noise)

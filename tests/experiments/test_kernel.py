@@ -5,7 +5,6 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import jaxbandits
 from experiments.kernel import common as kernels
 from experiments.kernel import figure1, protocol, scaling
 from experiments.kernel import figure1_continuum as continuum
@@ -51,12 +50,13 @@ def test_paired_algorithms_have_the_same_noise():
     }
     noises = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
-        algorithm = jaxbandits.numbered(factory(instance.candidates, **settings))
+        algorithm = factory(instance.candidates, **settings)
         environment = kernels.environment(instance, 2, jax.random.key(3))
         state = algorithm.init(jax.random.key(len(noises)))
-        action = algorithm.decide(jax.random.key(1), state).action._replace(before=jnp.int32(4))
-        noise = environment.respond(action, environment.noise(jax.random.key(2))) - instance.values[action.action]
-        noises.append(np.asarray(noise))
+        action = algorithm.decide(jax.random.key(1), state).action
+        rewards, t = environment.respond(jnp.int32(4), action, environment.noise(jax.random.key(2)))
+        assert t == 5
+        noises.append(np.asarray(rewards - instance.values[action]))
     np.testing.assert_allclose(noises[0], noises[1], atol=1e-12)
     assert abs(noises[0][0] - noises[0][1]) > 1e-3  # one per agent
 

@@ -39,7 +39,7 @@ def pulls(counts):
 @functools.cache
 def sampler(environment, draws):
     """Returns a sampler that is compiled once for all counts and seeds."""
-    one = jax.vmap(lambda key, counts: environment.respond(pulls(counts), environment.noise(key)), (0, None))
+    one = jax.vmap(lambda key, counts: environment.respond((), pulls(counts), environment.noise(key))[0], (0, None))
     return jax.jit(lambda key, counts: one(jax.random.split(key, draws), counts))
 
 
@@ -89,7 +89,7 @@ def test_gaussian_by_hand():
     answers = environment(instance([0.5, -0.25, 0.0, 2.0], noise_scale=3 / np.sqrt(2)), PAIRS)
     assert answers.noise(jax.random.key(0)).shape == (6,)
     noise = jnp.array([1.0, 1.0, -2.0, 0.0, 0.0, 1.0])
-    observed = answers.respond(pulls([8, 0, 2, 1, 4, 0]), noise)
+    observed = answers.respond((), pulls([8, 0, 2, 1, 4, 0]), noise)[0]
     root = np.sqrt(2)
     np.testing.assert_allclose(observed, [2 + 3 * 2 * root, 0, 5 - 2 * 3 * root, -0.25, 7, 0], rtol=1e-14)
 
@@ -188,7 +188,7 @@ def test_accuracies_outside_0_and_1_end_a_run():
 
         def respond(theta, sampler=sampler):
             answers = environment(instance(theta), PAIRS, noise="bernoulli", sampler=sampler)
-            return answers.respond(pulls(COUNTS), answers.noise(jax.random.key(0)))
+            return answers.respond((), pulls(COUNTS), answers.noise(jax.random.key(0)))[0]
 
         assert not jnp.isnan(jax.jit(respond)(jnp.asarray(THETA))).any()
         assert jnp.isnan(jax.jit(respond)(jnp.array([0.5, 1.2, 0.5, 0.5]))).any()
@@ -200,7 +200,7 @@ def test_binomial_sums_need_64_bit():
         design = make_design(all_superarms(4, 2), 2)
         few = Instance(jnp.asarray(THETA), 2)
         normal = environment(few, design, noise="bernoulli", sampler="normal")
-        assert normal.respond(Pulls(jnp.ones(6, int)), jnp.zeros(6)).dtype == jnp.float32
+        assert normal.respond((), Pulls(jnp.ones(6, int)), jnp.zeros(6))[0].dtype == jnp.float32
         with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
             environment(few, design, noise="bernoulli")
         with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
@@ -226,7 +226,7 @@ ENVIRONMENTS = ["gaussian", "exact", "normal", "replay"]
 def test_nothing_pulled_gives_zero_in_the_dtype_of_the_design(name):
     dtype = jnp.float32
     answers = make(name, jnp.asarray(THETA), make_design(all_superarms(4, 2), 2, dtype=dtype))
-    observed = answers.respond(Pulls(jnp.zeros(6, int)), answers.noise(jax.random.key(3)))
+    observed = answers.respond((), Pulls(jnp.zeros(6, int)), answers.noise(jax.random.key(3)))[0]
     assert observed.dtype == dtype
     np.testing.assert_array_equal(observed, np.zeros(6))
 
@@ -240,7 +240,7 @@ def test_environments_can_be_built_inside_vmap_over_instances_and_designs(name):
 
     def respond(theta, design):
         answers = make(name, theta, design)
-        return answers.respond(pulls(COUNTS), answers.noise(jax.random.key(5)))
+        return answers.respond((), pulls(COUNTS), answers.noise(jax.random.key(5)))[0]
 
     batch = jax.jit(jax.vmap(respond))(thetas, jax.tree.map(lambda *leaves: np.stack(leaves), *designs))
     one_by_one = [jax.jit(respond)(theta, design) for theta, design in zip(thetas, designs, strict=True)]
@@ -255,7 +255,7 @@ def test_a_lane_does_not_depend_on_its_neighbours(name):
     def total(key, counts):
         def one_round(r, sums):
             noise = answers.noise(jax.random.fold_in(key, r))
-            return sums + answers.respond(pulls(counts * r), noise)
+            return sums + answers.respond((), pulls(counts * r), noise)[0]
 
         return lax.fori_loop(0, 4, one_round, jnp.zeros(6))
 
@@ -271,7 +271,7 @@ def test_a_lane_does_not_depend_on_its_neighbours(name):
 
 def test_adding_a_constant_to_theta_adds_it_to_every_pull():
     noise, action = jnp.linspace(-1, 1, 6), pulls(COUNTS)
-    low, high = (environment(instance(THETA + shift), PAIRS).respond(action, noise) for shift in (0, 3))
+    low, high = (environment(instance(THETA + shift), PAIRS).respond((), action, noise)[0] for shift in (0, 3))
     np.testing.assert_allclose(high - low, 2 * 3 * COUNTS, rtol=1e-12)
 
 

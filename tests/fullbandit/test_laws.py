@@ -186,7 +186,7 @@ def moments(name):
         truth = fullbandit.Instance(theta, K, NOISE)
         environment = fullbandit.environment(truth, design, noise=name, sampler="normal")
         pulls = fullbandit.Pulls(counts)
-        quiet, loud = (environment.respond(pulls, jnp.full(SIZE, noise)) for noise in (0.0, 1.0))
+        quiet, loud = (environment.respond((), pulls, jnp.full(SIZE, noise))[0] for noise in (0.0, 1.0))
         return quiet, (loud - quiet) ** 2
 
     return both

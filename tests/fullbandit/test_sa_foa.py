@@ -60,7 +60,7 @@ def finish(algorithm, environment, key, limit=5000):
         state, _, rounds = carry
         decision = algorithm.decide(KEY, state)
         noise = environment.noise(jax.random.fold_in(key, rounds))
-        new = algorithm.observe(state, decision.action, environment.respond(decision.action, noise))
+        new = algorithm.observe(state, decision.action, environment.respond((), decision.action, noise)[0])
         return jax.tree.map(partial(jnp.where, decision.stop), state, new), decision.stop, rounds + 1
 
     start = algorithm.init(key), jnp.zeros((), bool), 0

@@ -44,7 +44,7 @@ def test_idle_rounds_change_no_bit():
     @jax.jit
     def step(state, key):
         keys = jax.random.split(key)
-        sample = answers.respond(algorithm.decide(keys[0], state).action, answers.noise(keys[1]))
+        sample = answers.respond((), algorithm.decide(keys[0], state).action, answers.noise(keys[1]))[0]
         after = algorithm.observe(state, algorithm.decide(keys[0], state).action, sample)
         return after, algorithm.observe(after, algorithm.idle, sample)
 

@@ -54,7 +54,7 @@ def integers(*fields):
 
 @functools.cache
 def sampler(environment):
-    one = jax.vmap(lambda key, action: environment.respond(action, environment.noise(key)), (0, None))
+    one = jax.vmap(lambda key, action: environment.respond((), action, environment.noise(key))[0], (0, None))
     return jax.jit(lambda key, action: one(jax.random.split(key, DRAWS), action))
 
 
@@ -78,7 +78,7 @@ def assert_moments(values, mean, variance, fourth=3.0):
 def test_a_sample_holds_the_drawn_dimensions(points, levels, dtype):
     environment, pull = sampling(points, levels=levels, leap=3)
     dims = jnp.array([5, 39, 0], jnp.int32)
-    reply = jax.jit(environment.respond)(pull(4, 1, [2, 0]), dims)
+    reply, _ = jax.jit(environment.respond)((), pull(4, 1, [2, 0]), dims)
     wide = points.astype(np.int64 if levels else float)
     np.testing.assert_array_equal(reply.rewards, np.square(wide[4, [5, 39, 0]] - wide[0, [5, 39, 0]]))
     np.testing.assert_allclose(reply.exact, brute_sums(points)[4, 0], rtol=1e-15)
@@ -92,7 +92,9 @@ def test_rows_pick_the_instance_from_shared_points():
     noise = separate.noise(jax.random.key(1))
     np.testing.assert_array_equal(shared.noise(jax.random.key(1)), noise)
     for action in (pull(0, 1, [1, 2]), pull(2, 0, [1, 0]), pull(1, 1, [0, 2])):
-        jax.tree.map(np.testing.assert_array_equal, shared.respond(action, noise), separate.respond(action, noise))
+        jax.tree.map(
+            np.testing.assert_array_equal, shared.respond((), action, noise)[0], separate.respond((), action, noise)[0]
+        )
 
 
 def test_actions_out_of_range_and_missing_centers_give_finite_replies():
@@ -100,9 +102,9 @@ def test_actions_out_of_range_and_missing_centers_give_finite_replies():
     environment, pull = sampling(FLOATS, leap=2)
     noise = environment.noise(jax.random.key(0))
     for action in (pull(6, 0, [0, -1]), pull(1, 2, [0, -1])):
-        assert all(np.all(np.isfinite(x)) for x in environment.respond(action, noise))
-    first = environment.respond(pull(4, 0, [2, -1]), noise)
-    other = environment.respond(pull(4, 0, [2, 5]), noise)
+        assert all(np.all(np.isfinite(x)) for x in environment.respond((), action, noise)[0])
+    first = environment.respond((), pull(4, 0, [2, -1]), noise)[0]
+    other = environment.respond((), pull(4, 0, [2, 5]), noise)[0]
     np.testing.assert_array_equal(first.rewards, other.rewards)
     assert first.exact == other.exact
 
@@ -132,7 +134,7 @@ def test_environments_may_be_built_under_a_trace():
     @functools.partial(jax.vmap, in_axes=(None, None, 0))
     def reads(points, table, rows):
         environment, pull = sampling(points, k=2, exact=table, rows=rows, levels=255)
-        return environment.respond(pull(1, 0, [0], exact=True), environment.noise(jax.random.key(0))).exact
+        return environment.respond((), pull(1, 0, [0], exact=True), environment.noise(jax.random.key(0)))[0].exact
 
     rows = np.array([[0, 1], [4, 2]], np.int32)
     for table in (kcenter.pairwise_sums(PIXELS), None):  # if None, it is computed under the trace
@@ -193,13 +195,13 @@ def test_sums_of_bernoulli_rewards():
 def test_noisy_environment_of_rows_without_noise_keeps_the_dtype():
     rows = np.array([5, 0, 3], np.int32)
     silent, pair = noisy(TABLE.astype(np.float32), noise_scale=0.0, rows=rows)
-    rewards = silent.respond(pair([0, 2], [1, 0], [1, 2]), silent.noise(jax.random.key(0)))
+    rewards = silent.respond((), pair([0, 2], [1, 0], [1, 2]), silent.noise(jax.random.key(0)))[0]
     assert rewards.dtype == np.float32
     np.testing.assert_array_equal(rewards, TABLE.astype(np.float32)[[5, 3], [3, 0]])
     block, counts = noisy(TABLE, noise_scale=0.0, rows=rows, action=Counts)
-    sums = block.respond(counts([[1, 2], [0, 1], [3, 0]], [1, 2]), block.noise(jax.random.key(0)))
+    sums = block.respond((), counts([[1, 2], [0, 1], [3, 0]], [1, 2]), block.noise(jax.random.key(0)))[0]
     np.testing.assert_array_equal(sums, np.array([[1, 2], [0, 1], [3, 0]]) * TABLE[np.ix_(rows, [0, 3])])
-    idle = silent.respond(pair([3, 3], [2, 2], [1, -1]), silent.noise(jax.random.key(0)))
+    idle = silent.respond((), pair([3, 3], [2, 2], [1, -1]), silent.noise(jax.random.key(0)))[0]
     assert np.all(np.isfinite(idle))
 
 

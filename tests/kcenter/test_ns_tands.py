@@ -79,7 +79,7 @@ def test_plan_renews_old_weights_and_replaces_a_refuted_witness_or_ends_the_stag
             state = fresh
         same(algorithm.plan(KEY, state), state)
         action = algorithm.decide(KEY, state).action
-        state = algorithm.observe(state, action, answers.respond(action, jnp.asarray(z)))
+        state = algorithm.observe(state, action, answers.respond((), action, jnp.asarray(z))[0])
         same(algorithm.observe(state, algorithm.idle, jnp.asarray(z)), state)
     assert len(ages) >= 3
     assert min(ages) == EVERY

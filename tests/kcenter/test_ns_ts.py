@@ -7,7 +7,6 @@ import pytest
 from drivers.kcenter_ns import KEY, distances
 from drivers.programs import compiled
 
-from jaxbandits import numbered
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import KL, Distances, distance_instance, environment, ns_ts
@@ -82,7 +81,7 @@ def shared(triangle):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
         settings = {"noise_scale": noise_scale, "delta": DELTA, "interval": KL(k1=11.11)}
         algorithm = ns_ts(instance.problem, mix=0.0, triangle=triangle, **settings)
-        return run(KEY, numbered(algorithm), environment(instance, stream=KEY), max_rounds=QUERIES)
+        return run(KEY, algorithm, environment(instance, stream=KEY), max_rounds=QUERIES)
 
     return end
 

@@ -34,7 +34,7 @@ def test_instances_go_through_jit_vmap_and_stacking(instance):
     def first_reward(instance, key):
         environment = kcenter.environment(instance)
         action = jax.tree.map(jnp.zeros_like, idle(instance.problem))
-        return jax.tree.leaves(environment.respond(action, environment.noise(key)))[0]
+        return jax.tree.leaves(environment.respond((), action, environment.noise(key))[0])[0]
 
     keys = jnp.stack([jax.random.key(0)] * 2)
     rewards = jax.jit(jax.vmap(first_reward))(stacked, keys)

@@ -127,9 +127,9 @@ def test_kernels_of_the_paper():
 def test_environment():
     instance = kernel.tabular(jnp.zeros((3, 1)), jnp.asarray([1.0, 2.0, 4.0]), noise_scale=0.5)
     environment = kernel.environment(instance, n_agents=2)
-    rewards = environment.respond(jnp.asarray([2, 0], jnp.int32), jnp.asarray([1.0, -2.0]))
+    rewards = environment.respond((), jnp.asarray([2, 0], jnp.int32), jnp.asarray([1.0, -2.0]))[0]
     np.testing.assert_array_equal(rewards, [4.5, 0.0])
-    idle = environment.respond(jnp.full(2, 3, jnp.int32), jnp.zeros(2))
+    idle = environment.respond((), jnp.full(2, 3, jnp.int32), jnp.zeros(2))[0]
     assert jnp.all(jnp.isfinite(idle))
     noise = jax.vmap(environment.noise)(jax.random.split(KEY, 5000))
     assert noise.shape == (5000, 2)
@@ -153,7 +153,7 @@ def test_instances_go_through_jit_and_vmap_and_stacking():
     @jax.jit
     @jax.vmap
     def through(instance):
-        reward = kernel.environment(instance, n_agents=1).respond(jnp.zeros(1, jnp.int32), jnp.zeros(1))
+        reward = kernel.environment(instance, n_agents=1).respond((), jnp.zeros(1, jnp.int32), jnp.zeros(1))[0]
         return instance, instance.best, reward[0]
 
     same, best, reward = through(stacked)

@@ -25,10 +25,11 @@ def outcome(case, law, *, is_changed):
         drawn = environment.noise(key)
         return jax.tree.map(jnp.zeros_like, drawn) if law.is_quiet else drawn
 
-    def respond(action, noise):
+    def respond(memory, action, noise):
         if not is_changed:
-            return environment.respond(action, noise)
-        return law.observation(action, environment.respond(law.action(action), noise))
+            return environment.respond(memory, action, noise)
+        observation, memory = environment.respond(memory, law.action(action), noise)
+        return law.observation(action, observation), memory
 
     answers = environment._replace(noise=noise, respond=respond, problem=None)
     run = functools.partial(jaxbandits.run, algorithm=algorithm, environment=answers, max_rounds=case.max_rounds)

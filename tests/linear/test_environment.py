@@ -26,7 +26,7 @@ def canonical(means, noise_scale=1.0, dtype=float):
 def sample(environment, action, seed=0, draws=DRAWS):
     """Draws independent observations of one action."""
     keys = jax.random.split(jax.random.key(seed), draws)
-    return jax.vmap(lambda key: environment.respond(action, environment.noise(key)))(keys)
+    return jax.vmap(lambda key: environment.respond((), action, environment.noise(key))[0])(keys)
 
 
 def assert_normal(values, mean, variance):
@@ -60,7 +60,7 @@ def test_gaussian_pull_has_the_law_of_a_sum(times):
 def test_gaussian_mean_is_the_inner_product():
     instance = Instance(jnp.array([[1.0, 2.0], [3.0, -1.0]]), jnp.array([0.5, 0.25]), jnp.array(1.0))
     environment = linear.environment(instance)
-    assert environment.respond(Pull(jnp.array(1), jnp.array(4)), jnp.array(0.0)) == 4 * 1.25
+    assert environment.respond((), Pull(jnp.array(1), jnp.array(4)), jnp.array(0.0))[0] == 4 * 1.25
 
 
 def test_gaussian_allocation_has_independent_sums():
@@ -80,8 +80,8 @@ def test_bridge_refines_a_sum_without_changing_its_law():
 
     def both(key):
         first, second = jax.random.split(key)
-        end = environment.respond(Bridge(ahead, zeros, jnp.zeros(3)), environment.noise(first))
-        middle = environment.respond(Bridge(counts, ahead, end), environment.noise(second))
+        end = environment.respond((), Bridge(ahead, zeros, jnp.zeros(3)), environment.noise(first))[0]
+        middle = environment.respond((), Bridge(counts, ahead, end), environment.noise(second))[0]
         return middle, end
 
     middle, end = jax.vmap(both)(jax.random.split(jax.random.key(1), DRAWS))
@@ -96,7 +96,7 @@ def test_bridge_refines_a_sum_without_changing_its_law():
 def test_bridge_by_hand():
     environment = linear.environment(canonical([0.5, -0.3, 1.0, 9.0, 9.0], noise_scale=2.0), Bridge)
     action = Bridge(jnp.array([3, 7, 4, 0, 0]), jnp.array([12, 7, 0, 5, 0]), jnp.array([8.0, 0.1, 99.0, 3.0, 7.0]))
-    values = environment.respond(action, jnp.ones(5))
+    values = environment.respond((), action, jnp.ones(5))[0]
     # Expected: a quarter of the sum and 2 sqrt(3 * 9 / 12), the known sum, four fresh pulls, nothing.
     np.testing.assert_allclose(values, [2 + 3, 0.1, 4 + 4, 0, 0], rtol=1e-15, atol=0)
     assert values[1] == 0.1
@@ -135,8 +135,8 @@ def test_an_allocation_of_signs_is_binomial_per_arm():
 def test_a_pull_of_more_than_the_leap_gives_nan(leap):
     environment = linear.environment(canonical([0.5, 0.1]), noise="sign", leap=leap)
     noise = environment.noise(jax.random.key(0))
-    assert jnp.isfinite(environment.respond(Pull(jnp.array(0), jnp.array(leap)), noise))
-    assert jnp.isnan(environment.respond(Pull(jnp.array(0), jnp.array(leap + 1)), noise))
+    assert jnp.isfinite(environment.respond((), Pull(jnp.array(0), jnp.array(leap)), noise)[0])
+    assert jnp.isnan(environment.respond((), Pull(jnp.array(0), jnp.array(leap + 1)), noise)[0])
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_traced_mean_beyond_one_gives_nan(action, options):
 
     def respond(theta):
         environment = linear.environment(Instance(np.eye(2), theta, jnp.array(1.0)), noise="sign", **options)
-        return environment.respond(action, environment.noise(jax.random.key(0)))
+        return environment.respond((), action, environment.noise(jax.random.key(0)))[0]
 
     assert jnp.isnan(jax.jit(respond)(jnp.array([1.2, 0.0]))).any()
 
@@ -157,7 +157,10 @@ def test_binomial_sums_need_64_bit():
     with jax.enable_x64(False):
         instance = linear.canonical(0.5)
         assert (
-            linear.environment(instance, noise="sign").respond(Pull(jnp.array(0), jnp.array(1)), jnp.float32(0.3)) == 1
+            linear.environment(instance, noise="sign").respond((), Pull(jnp.array(0), jnp.array(1)), jnp.float32(0.3))[
+                0
+            ]
+            == 1
         )
         with pytest.raises(ValueError, match="jax_enable_x64 must be on"):
             linear.environment(instance, Allocation, noise="sign")
@@ -182,7 +185,7 @@ def test_nothing_pulled_gives_zero_in_the_dtype_of_the_arms(name, dtype):
     options, action = ENVIRONMENTS[name]
     environment = linear.environment(canonical([0.5, -0.7], dtype=dtype), **options)
     action = jax.tree.map(lambda x: x.astype(dtype) if x.dtype == jnp.float64 else x, action)
-    observation = environment.respond(action, environment.noise(jax.random.key(3)))
+    observation = environment.respond((), action, environment.noise(jax.random.key(3)))[0]
     assert observation.dtype == dtype
     np.testing.assert_array_equal(observation, np.zeros(observation.shape))
 
@@ -196,7 +199,7 @@ def test_environments_can_be_built_inside_vmap_over_instances(name):
 
     def respond(instance):
         environment = linear.environment(instance, **options)
-        return environment.respond(action, environment.noise(jax.random.key(5)))
+        return environment.respond((), action, environment.noise(jax.random.key(5)))[0]
 
     batch = jax.jit(jax.vmap(respond))(jax.tree.map(lambda *leaves: np.stack(leaves), *instances))
     np.testing.assert_allclose(batch, np.stack([respond(instance) for instance in instances]), rtol=1e-14)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.base import Environment, Status
+from jaxbandits.base import Status, memoryless
 from jaxbandits.engine.run.loop import ask, run
 from jaxbandits.linear import Allocation, canonical, environment, soare, sphere, xy_adaptive
 
@@ -129,8 +129,8 @@ def test_a_nan_in_one_phase_ends_the_run():
     first_phase = algorithm.plan(KEY, algorithm.init(KEY)).due.sum()
 
     def respond(action, noise):
-        return jnp.where(action.counts.sum() <= first_phase, jnp.nan, rewards.respond(action, noise))
+        return jnp.where(action.counts.sum() <= first_phase, jnp.nan, rewards.respond((), action, noise)[0])
 
-    broken = Environment(rewards.noise, respond)
+    broken = memoryless(rewards.noise, respond)
     end = run(KEY, algorithm, broken, max_rounds=50)
     assert end.status == Status.NONFINITE

@@ -16,7 +16,9 @@ KEY = jax.random.key(0)
 
 def draws(environment, action, n=20_000):
     keys = jax.random.split(KEY, n)
-    return jax.device_get(jax.jit(jax.vmap(lambda key: environment.respond(action, environment.noise(key))))(keys))
+    return jax.device_get(
+        jax.jit(jax.vmap(lambda key: environment.respond((), action, environment.noise(key))[0]))(keys)
+    )
 
 
 def test_gaussian_sums_have_their_law():
@@ -61,7 +63,10 @@ def test_pulls_without_a_law_end_the_run():
     def run(means, bias):
         environment = mab.environment(mab.bernoulli(means))
         biased = environment._replace(
-            respond=lambda action, noise: mab.Rewards(environment.respond(action, noise).sums + bias, action.times)
+            respond=lambda memory, action, noise: (
+                mab.Rewards(environment.respond(memory, action, noise)[0].sums + bias, action.times),
+                memory,
+            )
         )
         return jaxbandits.run(KEY, algorithm, biased, max_rounds=50).status
 
@@ -110,7 +115,7 @@ def test_a_stream_pays_the_same_alone_and_in_leaps():
     stream, normal = jax.random.key(9), mab.gauss4()
 
     def end(leap):
-        algorithm = jaxbandits.numbered(mab.successive_rejects(normal.problem, horizon=60, leap=leap))
+        algorithm = mab.successive_rejects(normal.problem, horizon=60, leap=leap)
         environment = mab.environment(normal, leap=leap, stream=stream)
         return jax.jit(lambda key: jaxbandits.run(key, algorithm, environment, max_rounds=90, chunk=8))(KEY).state
 
@@ -120,7 +125,7 @@ def test_a_stream_pays_the_same_alone_and_in_leaps():
     with pytest.raises(ValueError, match="stream must be None for leaps of Bernoulli arms"):
         mab.environment(mab.gk1(), leap=5, stream=stream)
     ones = mab.environment(mab.gk1(), stream=stream)
-    respond = jax.jit(lambda number: ones.respond(jaxbandits.Numbered(pull([2]), number[None]), ()).sums[0])
+    respond = jax.jit(lambda n: ones.respond(ones.init(KEY).at[2].set(n), pull([2]), ())[0].sums[0])
     sums = np.array([respond(np.int32(n)) for n in [*range(40), *range(40)]])
     np.testing.assert_array_equal(sums[:40], sums[40:])
     assert 5 < sums[:40].sum() < 30

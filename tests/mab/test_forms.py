@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandits
-from jaxbandits import Environment, Status, mab
+from jaxbandits import Status, mab, memoryless
 from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(2)
@@ -42,7 +42,7 @@ def pulls_of(factory, instance, dtype, *, seeds):
     environment = mab.environment(mab.Instance(problem, instance.means.astype(dtype)))
 
     def respond(action, noise):
-        return environment.respond(action, noise.astype(dtype))
+        return environment.respond((), action, noise.astype(dtype))[0]
 
     def noise(key):
         made = environment.noise
@@ -52,7 +52,7 @@ def pulls_of(factory, instance, dtype, *, seeds):
         return drawn if is_normal else jax.random.uniform(key, jax.eval_shape(made, key).shape, jnp.float32)
 
     results = jaxbandits.sweep(
-        lambda task, key: (factory(problem, delta=0.1), Environment(noise, respond)),
+        lambda task, key: (factory(problem, delta=0.1), memoryless(noise, respond)),
         seeds=seeds,
         key=KEY,
         max_rounds=10**5,

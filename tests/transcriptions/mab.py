@@ -9,7 +9,7 @@ from scipy import stats
 from transcriptions.laid import KEY, Laid, only_last, replayed, traced, unless
 
 from experiments.bench.reference import mab as reference
-from jaxbandits import Environment, Tape, mab, numbered
+from jaxbandits import Environment, Tape, mab
 from jaxbandits.engine.run.round import streams
 from jaxbandits.mab import Pull, Rewards
 from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms, posterior_draws
@@ -184,15 +184,16 @@ def recorded(factory, **settings):
     """Builds an algorithm and the environment that plays a tape (K, length)."""
 
     def build(tape):
-        algorithm = numbered(factory(**settings))
         sums = jnp.pad(jnp.cumsum(tape, axis=1), ((0, 0), (1, 0)))
 
-        def respond(action, noise):
+        def respond(counts, action, noise):
             del noise
-            (arms, times), start = action
-            return Rewards(sums[arms, start + times] - sums[arms, start], times)
+            arms, times = action
+            start = counts[arms]
+            return Rewards(sums[arms, start + times] - sums[arms, start], times), counts.at[arms].add(times)
 
-        return algorithm, Environment(lambda key: (), respond, KEY)
+        counts = jnp.zeros(len(tape), jnp.int32)
+        return factory(**settings), Environment(lambda key: counts, lambda key: (), respond)
 
     return build
 

@@ -35,7 +35,7 @@ def laid(name, factory, rule, *, stop=None, stops=True, numbers=None, rounds=LEN
     played = np.where(stopped[:, None], 0, [step.decision for step in course])
     observations = np.where(played > 0, np.take_along_axis(tape, counts.T, axis=1).T, 0)
     theirs = Tape(
-        cpe.Play(played, np.where(played > 0, counts, 0)),
+        cpe.Play(played),
         observations,
         stopped,
         np.array([step.answer for step in course]),

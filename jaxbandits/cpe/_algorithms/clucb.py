@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.cpe._problem.environment import Pulls, made_for, pulled_before
+from jaxbandits.cpe._problem.environment import Pulls, made_for
 from jaxbandits.cpe._problem.kinds.enumerated import Enumerated
 from jaxbandits.cpe._problem.kinds.graphic import Graphic
 from jaxbandits.cpe._problem.kinds.table import Table
@@ -123,7 +123,6 @@ def clucb(
         decide,
         observe,
         idle,
-        before=lambda state, pulls: pulled_before(state.statistics.counts, pulls),
         **made_for(problem, observations),
     )
 

@@ -14,14 +14,12 @@ from jaxbandits.cpe._shared.playing import (
     Playing,
     PlayState,
     add_play,
-    as_play,
     checked_playing,
     checked_threshold,
     cover_first,
     estimates_at,
     first_state,
     is_sure,
-    played_before,
 )
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.indexing import first_smallest
@@ -61,7 +59,6 @@ class CombPlay(NamedTuple):
     """A play and the learner's step. During the cover the learner makes no step, and both rows are -1."""
 
     decision: Array  # int32 (K,)
-    index: Array  # int32 (K,)  # pyright: ignore[reportIncompatibleMethodOverride]
     learned: Learned  # the learner after this round
     asked: Array  # uint32 (ceil(K / 32),)   action that the learner chooses
     slot: Array  # int32 ()    row of that action in `Tracked`
@@ -135,11 +132,9 @@ def combgame(
         gamma = estimates.plays**-0.25
         learned, asked = _learn(playing, estimates, state.learned, gamma=gamma, omega=omega, diameter=diameter)
         slot, played, decision = _track(state.tracked, _packed(asked), gamma, K)
-        play = as_play(estimates, cover_first(playing, estimates, decision))
         no_row = jnp.full_like(slot, -1)
         action = CombPlay(
-            decision=play.decision,
-            index=play.index,
+            decision=cover_first(playing, estimates, decision),
             learned=learned,
             asked=_packed(asked),
             slot=jnp.where(is_cover, no_row, slot),
@@ -149,8 +144,8 @@ def combgame(
         return Decision(action, stop, estimates.best.action.astype(jnp.int32))
 
     def observe(state: CombState, action: CombPlay, rewards: Array) -> CombState:
-        play = Play(action.decision, action.index)
-        samples = add_play(PlayState(state.pulls, state.counts, state.sums, state.lost), play, rewards)
+        earlier = PlayState(state.pulls, state.counts, state.sums, state.lost)
+        samples = add_play(earlier, Play(action.decision), rewards)
         tracked, learns = state.tracked, action.slot >= 0
         gamma = jnp.maximum(state.pulls, 1).astype(playing.dtype) ** -0.25
         row = jnp.arange(B, dtype=jnp.int32)
@@ -170,13 +165,12 @@ def combgame(
     no_row = jnp.full((), -1, jnp.int32)
     idle = CombPlay(
         decision=zeros,
-        index=zeros,
         learned=no_step,
         asked=jnp.zeros(words, jnp.uint32),
         slot=no_row,
         played=no_row,
     )
-    return Algorithm(init, decide, observe, idle, before=played_before, **made_for(problem))
+    return Algorithm(init, decide, observe, idle, **made_for(problem))
 
 
 def _learn(

@@ -10,12 +10,12 @@ import numpy as np
 from jax.scipy.special import ndtri
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key
+from jaxbandits.base import Array, Environment, Key, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._problem.instances import Instance, check_instance
 from jaxbandits.cpe._problem.problems import Problem, arm_count, float_dtype, kind_of
-from jaxbandits.streams import Numbered, key_of, opened, plain
+from jaxbandits.streams import key_of
 
 
 class Pulls(NamedTuple):
@@ -28,8 +28,6 @@ class Play(NamedTuple):
     """One play of a 0/1 decision. Its observation is float (K,): a sample of every arm in it, 0 elsewhere."""
 
     decision: Array  # int32 (K,)   1 for the arms that are played, otherwise 0; all 0 for no play
-    # int32 (K,)   0-based number of each arm's next sample, which is how often the arm was sampled before
-    index: Array  # pyright: ignore[reportIncompatibleMethodOverride]
 
 
 def environment(
@@ -44,15 +42,15 @@ def environment(
         leap: number of slots of the algorithm's `Pulls`, a Python int, at least 1; 1 for a `Play`.
         stream: if None, samples are fresh in every round. With a key, sample s of arm i is a function of (stream, i, s)
             only. All algorithms on the same stream then observe the same samples in any order of their pulls (common
-            random numbers). `Pulls` must be `numbered`; a `Play` contains the numbers of its samples.
+            random numbers).
 
     Returns:
         Environment. Its observation is float (leap,), in the arms' dtype, 0 in an empty slot; for a `Play` float (K,),
         0 where an arm is not in it. Its noise has the same shape and is uniform, or normal for Gaussian arms; with a
-        stream it is empty. Samples from a stream are made of 24 random bits in every dtype, and so are fresh uniform
-        ones. Runs in 32 and in 64 bit therefore observe the same samples. The mean of a Bernoulli arm is off by less
-        than 6e-8, and a Gaussian sample from a stream lies within 5.4 noise_scale of its mean. Cost per round:
-        O(leap V), for a `Play` O(K V).
+        stream it is empty. Its memory is (), with a stream the number of samples of each arm, int32 (K,). Samples
+        from a stream are made of 24 random bits in every dtype, and so are fresh uniform ones. Runs in 32 and in 64 bit
+        therefore observe the same samples. The mean of a Bernoulli arm is off by less than 6e-8, and a Gaussian sample
+        from a stream lies within 5.4 noise_scale of its mean. Cost per round: O(leap V), for a `Play` O(K V).
 
     Raises:
         ValueError: `leap` is not a positive int, `stream` is not a key, `instance` is not a valid Instance, or its arms
@@ -108,14 +106,12 @@ def _admits(problem: Problem, answer: Any) -> Array:
 
 def _accepts_pulls(m: int, action: Any) -> Array:
     """True if every slot pulls an arm that exists, or m, none."""
-    arms = plain(action).arms
-    return jnp.all((arms >= 0) & (arms <= m))
+    return jnp.all((action.arms >= 0) & (action.arms <= m))
 
 
 def _accepts_play(action: Any) -> Array:
     """True if every arm is played once or not at all."""
-    play = plain(action)
-    return jnp.all(((play.decision == 0) | (play.decision == 1)) & (play.index >= 0))
+    return jnp.all((action.decision == 0) | (action.decision == 1))
 
 
 def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
@@ -132,17 +128,16 @@ def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
         return answer(pulls, noise)
 
     if stream is None:
-        return Environment(
-            lambda key: _uniforms(jax.random.bits(key, (leap,), jnp.uint32), dtype), respond_fresh, accepts=accepts
-        )
+        fresh = lambda key: _uniforms(jax.random.bits(key, (leap,), jnp.uint32), dtype)  # noqa: E731
+        return memoryless(fresh, respond_fresh)._replace(accepts=accepts)
 
-    def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
+    def respond_stream(counts: Array, pulls: Pulls, noise: tuple[()]) -> tuple[Array, Array]:
         del noise
-        pulls, before = opened(action)
         _check_action(pulls, Pulls)
-        return answer(pulls, _uniforms(jax.vmap(_bits, (None, 0, 0))(stream, pulls.arms, before), dtype))
+        bits = jax.vmap(_bits, (None, 0, 0))(stream, pulls.arms, _earlier(counts, pulls))
+        return answer(pulls, _uniforms(bits, dtype)), counts.at[pulls.arms].add(1, mode="drop")
 
-    return Environment(lambda key: (), respond_stream, stream, accepts=accepts)
+    return Environment(lambda key: jnp.zeros(m, jnp.int32), lambda key: (), respond_stream, stream, accepts=accepts)
 
 
 def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
@@ -178,18 +173,21 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
             return noise_from_bits(jax.random.bits(key, (K,), jnp.uint32))
 
     def respond_fresh(action: Any, noise: Array) -> Array:
-        play = _check_action(plain(action), Play)
+        play = _check_action(action, Play)
         checks.domain(play, _accepts_play, "play every arm once or not at all")
         return jnp.where(play.decision > 0, samples(noise), 0)
 
     if stream is None:
-        return Environment(fresh, respond_fresh, accepts=_accepts_play)
+        return memoryless(fresh, respond_fresh)._replace(accepts=_accepts_play)
 
-    def respond_stream(action: Any, noise: tuple[()]) -> Array:
+    def respond_stream(counts: Array, action: Any, noise: tuple[()]) -> tuple[Array, Array]:
         del noise
-        return respond_fresh(action, noise_from_bits(jax.vmap(_bits, (None, 0, 0))(stream, arm, plain(action).index)))
+        samples = respond_fresh(action, noise_from_bits(jax.vmap(_bits, (None, 0, 0))(stream, arm, counts)))
+        return samples, counts + action.decision
 
-    return Environment(lambda key: (), respond_stream, stream, accepts=_accepts_play)
+    return Environment(
+        lambda key: jnp.zeros(K, jnp.int32), lambda key: (), respond_stream, stream, accepts=_accepts_play
+    )
 
 
 @partial(jax.jit, inline=True)
@@ -236,7 +234,7 @@ def _check_action(action: Any, kind: type) -> Any:
     return action
 
 
-def pulled_before(counts: Array, pulls: Pulls) -> Array:
+def _earlier(counts: Array, pulls: Pulls) -> Array:
     """Counts the earlier pulls of each slot's arm, in earlier rounds and slots: int32 (leap,), 0 for no arm."""
     earlier = jnp.tril(pulls.arms[None] == pulls.arms[:, None], -1)
     before = counts.at[pulls.arms].get(mode="fill", fill_value=0) + jnp.sum(earlier, axis=1, dtype=counts.dtype)

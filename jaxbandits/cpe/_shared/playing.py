@@ -90,12 +90,6 @@ def estimates_at(playing: Playing, state: PlayState) -> PlayEstimates:
     return PlayEstimates(state=state, is_ready=is_ready, plays=plays, counts=counts, means=means, best=best)
 
 
-def as_play(estimates: PlayEstimates, decision: Array) -> Play:
-    """Returns the play of an action (K,), with the numbers of its arms' next samples."""
-    decision = decision.astype(jnp.int32)
-    return Play(decision, jnp.where(decision > 0, estimates.state.counts, 0))
-
-
 def cover_first(playing: Playing, estimates: PlayEstimates, decision: Array) -> Array:
     """Returns the next action of the cover until all of it is played, then the decision: int32 (K,)."""
     M = playing.cover.shape[0]
@@ -112,22 +106,15 @@ def algorithm_from_play_rule(playing: Playing, rule: PlayRule) -> Algorithm:
     def decide(key: Key, state: PlayState) -> Decision:
         estimates = estimates_at(playing, state)
         decision, stop = rule(key, estimates)
-        action = as_play(estimates, cover_first(playing, estimates, decision))
+        action = Play(cover_first(playing, estimates, decision))
         return Decision(action, estimates.is_ready & stop, estimates.best.action.astype(jnp.int32))
 
-    return Algorithm(init, decide, add_play, idle_play(playing), before=played_before, **made_for(playing.problem))
+    return Algorithm(init, decide, add_play, idle_play(playing), **made_for(playing.problem))
 
 
 def idle_play(playing: Playing) -> Play:
     """Returns the action that does nothing."""
-    nothing = jnp.zeros(arm_count(playing.problem), jnp.int32)
-    return Play(nothing, nothing)
-
-
-def played_before(state: Any, action: Play) -> Array:
-    """Returns the number of earlier samples of each arm of a play, int32 (K,), for `jaxbandits.numbered`."""
-    del state
-    return action.index
+    return Play(jnp.zeros(arm_count(playing.problem), jnp.int32))
 
 
 # The stop

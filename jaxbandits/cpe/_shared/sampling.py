@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.cpe._problem.environment import Pulls, made_for, pulled_before
+from jaxbandits.cpe._problem.environment import Pulls, made_for
 from jaxbandits.cpe._problem.problems import Problem, arm_count, best_levels, check_problem, float_dtype, kind_of
 from jaxbandits.cpe._shared.estimate import (
     Box,
@@ -128,9 +128,4 @@ def algorithm_from_arm_rule(problem: Problem, rule: ArmRule, settings: SamplingS
         pulls = state.pulls + number.astype(state.pulls.dtype)
         return State(pulls, add(state.statistics, action, observation), reach)
 
-    def before(state: State, pulls: Pulls) -> Array:
-        return pulled_before(state.statistics.counts, pulls)
-
-    return Algorithm(
-        init, decide, observe, Pulls(jnp.full(leap, m, jnp.int32)), before=before, **made_for(problem, observations)
-    )
+    return Algorithm(init, decide, observe, Pulls(jnp.full(leap, m, jnp.int32)), **made_for(problem, observations))

@@ -34,7 +34,7 @@ def compare(
     share the noise of every task, and then neither the standard error nor the p-value holds: give each sweep its own
     key.
 
-    With `paired`, runs that received the same rewards form pairs (`jaxbandits.numbered`), which makes the standard
+    With `paired`, runs that received the same rewards form pairs (`jaxbandits.streams`), which makes the standard
     error of a difference several times smaller if the two algorithms behave alike. This requires a shared stream. Two
     sweeps under one root key without `stream=` have the same random numbers in the same rounds, but share no arm's
     rewards: their stopping times have a correlation of 0.05 to 0.35, with a stream 0.85 to 0.99.
@@ -68,6 +68,28 @@ def compare(
     Raises:
         ValueError: `a` or `b` is no Results, `by` does not fit (see `Results.summary`), the sweeps have no group in
             common, or, with `paired`, their streams were not shared.
+
+    Example:
+        LinGapE's two rules on the same rewards. The result says how much smaller the standard error of their difference
+        is than with independent runs.
+
+        >>> import jax, jaxbandits
+        >>> from jaxbandits import linear
+        >>> instance = linear.soare(2, 0.5)
+        >>> ratios = {"greedy": None, "ratio": linear.ratio_tables(instance.arms).p}
+        >>> def sweep_of(rule):
+        ...     def build(task, key):
+        ...         algorithm = linear.lingape(instance.arms, delta=0.1, ratios=ratios[rule])
+        ...         return algorithm, linear.environment(instance, stream=key)
+        ...     return jaxbandits.sweep(build, seeds=40, key=jax.random.key(0), max_rounds=10**4, progress=False)
+        >>> difference = jaxbandits.compare(sweep_of("greedy"), sweep_of("ratio"), paired=True)
+        >>> print(difference["pairs"], difference["pulls_gain"] > 1.5)
+        [40] [ True]
+
+        At full size (`soare(5, 0.1)`, delta 0.05, 1000 seeds) the greedy rule needs 71 +- 7 pulls of 7300 more than
+        the other. Independent runs have a standard error of 83, 12 times larger, which would have hidden this. The
+        correlation of the stopping times is 0.993; one root key without a stream gives 0.34. A round takes four times
+        as long.
     """
     checks.flag("paired", paired)
     _check_results("a", a)

@@ -1,5 +1,6 @@
 """Checks that an algorithm and an environment are compatible, and compares states bit by bit."""
 
+import inspect
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +11,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Environment, PyTree
+from jaxbandits.base import NO_RESPONSE, Algorithm, Array, Environment, PyTree, response_missing
 
 LIBRARY = Path(__file__).resolve().parents[2]
 ROUNDINGS = 64  # rounding errors by which two arrays of a problem may differ if they were computed in different ways
@@ -26,11 +27,12 @@ def require_pair(algorithm: Algorithm) -> None:
 def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     """Raises `ValueError` unless the two are compatible.
 
-    Their problems must agree. The environment must take the algorithm's actions. The algorithm must take the
-    environment's observations, and keep the structure, shapes and types of its state. Nothing is computed except
-    comparisons of known arrays.
+    Their problems must agree. The environment must take the algorithm's actions, and keep the structure, shapes and
+    types of its memory. The algorithm must take the environment's observations, and keep those of its state. Nothing is
+    computed except comparisons of known arrays.
     """
     require_pair(algorithm)
+    require_response(environment)
     require_one_problem(algorithm, environment)
     key = jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32"))
     state = jax.eval_shape(algorithm.init, key)
@@ -38,15 +40,27 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     if not hasattr(state, "pulls"):
         raise ValueError(f"algorithm must have states with a field pulls, got {type(state).__name__}")
     given = f"the algorithm's idle action is {types_of(algorithm.idle)}"
+    memory = jax.eval_shape(environment.init, key)
     try:
-        observation = jax.eval_shape(environment.respond, algorithm.idle, noise)
+        answer = jax.eval_shape(environment.respond, memory, algorithm.idle, noise)
     except Exception as error:
-        _own_up_to_rank_promotion(error, environment.respond, algorithm.idle, noise)
+        _own_up_to_rank_promotion(error, environment.respond, memory, algorithm.idle, noise)
         raise ValueError(
-            f"environment does not answer this algorithm: {given}, and respond(idle, noise) raised "
+            f"environment does not answer this algorithm: {given}, and respond(memory, idle, noise) raised "
             f"{type(error).__name__}: {first_line(error)}. Make the environment for this kind of action, and of the "
             "same sizes"
         ) from error
+    if type(answer) is not tuple or len(answer) != 2:
+        raise ValueError(
+            f"environment must answer by (observation, memory), got {types_of(answer)} from respond(memory, idle, "
+            "noise). If it remembers nothing, make it by jaxbandits.memoryless(noise, respond)"
+        )
+    observation, remembered = answer
+    if types_of(remembered) != types_of(memory):
+        raise ValueError(
+            "environment must keep its memory as init(key) makes it, got "
+            f"{types_of(remembered)} from respond(memory, idle, noise), where init makes {types_of(memory)}"
+        )
     try:
         after = jax.eval_shape(algorithm.observe, state, algorithm.idle, observation)
     except Exception as error:
@@ -61,6 +75,25 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
             f"algorithm does not keep its state with this environment: {given}, the environment answers it by "
             f"{types_of(observation)}, and observe(state, idle, observation) makes {types_of(after)} of "
             f"{types_of(state)}"
+        )
+
+
+def require_response(environment: Environment) -> None:
+    """Raises `ValueError` unless an environment has three functions, of which `respond` takes a memory."""
+    if environment.respond is response_missing:
+        raise ValueError(NO_RESPONSE)
+    try:
+        parameters = inspect.signature(environment.respond).parameters.values()
+    except (TypeError, ValueError):  # a function without a signature
+        return
+    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    required = [p for p in positional if p.default is p.empty]
+    has_rest = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    if len(required) > 3 or (len(positional) < 3 and not has_rest):
+        names = ", ".join(p.name for p in positional)
+        raise ValueError(
+            f"environment must have respond(memory, action, noise) -> (observation, memory), got respond({names}). If "
+            "it remembers nothing, make it by jaxbandits.memoryless(noise, respond)"
         )
 
 

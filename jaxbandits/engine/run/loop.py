@@ -29,7 +29,7 @@ from jaxbandits.engine.run.recording import (
 from jaxbandits.engine.run.round import Streams, decision_of, planned, play, streams
 from jaxbandits.numerics.indexing import select
 
-Carry = tuple[PyTree, Array, Curves]  # (state, rounds so far, curves), carried from round to round
+Carry = tuple[PyTree, PyTree, Array, Curves]  # (state, memory, rounds so far, curves), carried from round to round
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
 
@@ -39,6 +39,7 @@ def advance(
     environment: Environment,
     keys: Streams,
     state: PyTree,
+    memory: PyTree,
     rounds: Array,
     *,
     max_rounds: Array | int,
@@ -64,6 +65,7 @@ def advance(
         environment: the environment that answers.
         keys: the task's `streams`.
         state: the algorithm's state.
+        memory: the environment's memory.
         rounds: int32 (), rounds carried out so far. Round r draws its noise from `fold_in(keys.noise, r)`, so the
             stream of a task does not depend on how its rounds are cut into chunks.
         max_rounds: the budget of rounds. A budget below `rounds`, such as -1, leaves every bit of the state unchanged.
@@ -92,7 +94,7 @@ def advance(
     ahead = predraw(algorithm, environment, keys, numbers, state, decisions=not has_plan and record is None)
 
     def one_round(carry: Carry, r: Array) -> tuple[Carry, Snapshot | None]:
-        (state, rounds, curves), note = carry, None
+        (state, memory, rounds, curves), note = carry, None
         ready, is_planned = rounds < max_rounds, True
         if has_plan:
             is_live = rounds <= max_rounds
@@ -111,23 +113,23 @@ def advance(
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
             note = snapshot_of(record, curves, state, rounds, decision, counts=counts)
 
-        def respond(action: PyTree) -> PyTree:
+        def respond(memory: PyTree, action: PyTree) -> tuple[PyTree, PyTree]:
             # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
             number = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
-            return environment.respond(action, jax.tree.map(lambda x: x[number], ahead.noise))
+            return environment.respond(memory, action, jax.tree.map(lambda x: x[number], ahead.noise))
 
         # A lane whose action does not exist idles, and decides the same in the next round.
-        played = play(algorithm, state, decision, respond, ready=ready, accepts=accepts)
+        played = play(algorithm, state, memory, decision, respond, ready=ready, accepts=accepts)
         if record is not None:
             curves = sum_round(record, curves, state, decision, played.observation, where=played.active)
-        return (played.state, rounds + played.active.astype(rounds.dtype), curves), note
+        return (played.state, played.memory, rounds + played.active.astype(rounds.dtype), curves), note
 
-    carry, notes = (state, rounds, recorded), None
+    carry, notes = (state, memory, rounds, recorded), None
     if record is None:
         carry = lax.fori_loop(0, chunk, lambda r, carry: one_round(carry, r)[0], carry)
     else:
         carry, notes = lax.scan(one_round, carry, jnp.arange(chunk, dtype=jnp.int32))
-    state, rounds, recorded = carry
+    state, memory, rounds, recorded = carry
     decision = decision_of(algorithm, keys, rounds, state)
     is_planned = ~algorithm.stale(state) if algorithm.stale is not None else jnp.ones((), bool)
     if record is not None and notes is not None:
@@ -149,6 +151,7 @@ def advance(
         rounds=rounds,
         answer=decision.answer,
         state=state,
+        memory=memory,
         curves=curves_of(record, recorded),
     )
     return outcome, recorded
@@ -214,13 +217,14 @@ def run(
     require_fit(algorithm, environment)
     keys = streams(key)
 
-    def more(carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
-        _, rounds, state, curves = carry
+    def more(carry: tuple[Array, Array, PyTree, PyTree, Curves]) -> tuple[Array, Array, PyTree, PyTree, Curves]:
+        _, rounds, state, memory, curves = carry
         outcome, curves = advance(
             algorithm,
             environment,
             keys,
             state,
+            memory,
             rounds,
             max_rounds=budget,
             horizon=horizon,
@@ -229,23 +233,32 @@ def run(
             chunk=chunk,
             axis_name=axis_name,
         )
-        return outcome.status, outcome.rounds, outcome.state, curves
+        return outcome.status, outcome.rounds, outcome.state, outcome.memory, curves
 
     def whole() -> Outcome:
-        state = algorithm.init(keys.init)
-        start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, start_curves(record, algorithm, environment)
-        status, rounds, state, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
-        return outcome_of(algorithm, keys, status, rounds, state, curves=curves_of(record, curves))
+        state, memory = algorithm.init(keys.init), environment.init(keys.memory)
+        curves = start_curves(record, algorithm, environment)
+        start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, memory, curves
+        status, rounds, state, memory, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
+        return outcome_of(algorithm, keys, status, rounds, state, memory, curves=curves_of(record, curves))
 
     return refusing_gradient(whole)
 
 
 def outcome_of(
-    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, *, curves: PyTree
+    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, memory: PyTree, *, curves: PyTree
 ) -> Outcome:
     """Returns the outcome of a run in this state, with the answer that it now gives."""
     answer = decision_of(algorithm, keys, rounds, state).answer
-    return Outcome(status=status, pulls=state.pulls, rounds=rounds, answer=answer, state=state, curves=curves)
+    return Outcome(
+        status=status,
+        pulls=state.pulls,
+        rounds=rounds,
+        answer=answer,
+        state=state,
+        memory=memory,
+        curves=curves,
+    )
 
 
 def ask(algorithm: Algorithm, key: Key, state: PyTree) -> tuple[PyTree, Decision]:

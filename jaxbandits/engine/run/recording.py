@@ -144,7 +144,7 @@ def start_curves(what: Record | None, algorithm: Algorithm, environment: Environ
         key = jax.random.key(0, impl="threefry2x32")
         state = algorithm.init(key)
         decision = algorithm.decide(key, state)
-        observation = environment.respond(decision.action, environment.noise(key))
+        observation, _ = environment.respond(environment.init(key), decision.action, environment.noise(key))
         return _values(what, state, decision), _summands(what, state, decision, observation)
 
     values, sums = jax.eval_shape(first)

@@ -23,12 +23,14 @@ class Streams(NamedTuple):
     decide: Key  # key of randomised decisions, folded with the round number
     noise: Key  # key of the environment's noise, folded with the round number
     plan: Key  # key of randomised planning, folded with the round number
+    memory: Key  # key of the environment's initial memory
 
 
 class Played(NamedTuple):
     """A round that has been carried out."""
 
     state: PyTree  # state after the round
+    memory: PyTree  # the environment's memory after the round
     action: PyTree  # the decision's action, or the idle one
     observation: PyTree  # answer to the action
     active: Array  # bool ()    False if the lane idled
@@ -52,8 +54,9 @@ def streams(key: Key) -> Streams:
         >>> tape = trace(key, linear.lingape(linear.canonical(0.5).arms, delta=0.1), environment, rounds=1)
         >>> noise = environment.noise(jax.random.fold_in(streams(key).noise, 0))
         >>> first = jax.tree.map(lambda x: x[0], tape.actions)
-        >>> print(environment.respond(first, noise) == tape.observations[0])
-        True
+        >>> observation, memory = environment.respond(environment.init(key), first, noise)
+        >>> print(observation == tape.observations[0], memory)
+        True ()
     """
     checks.key("key", key)
     return Streams(*(jax.random.fold_in(key, purpose) for purpose in range(len(Streams._fields))))
@@ -80,8 +83,9 @@ def planned(algorithm: Algorithm, key: Key, state: PyTree) -> PyTree:
 def play(
     algorithm: Algorithm,
     state: PyTree,
+    memory: PyTree,
     decision: Decision,
-    respond: Callable[[PyTree], PyTree],
+    respond: Callable[[PyTree, PyTree], tuple[PyTree, PyTree]],
     *,
     ready: Array | None = None,
     accepts: Callable[[PyTree], Array] | None = None,
@@ -94,8 +98,9 @@ def play(
     Args:
         algorithm: the algorithm that decided.
         state: the state that decided.
+        memory: the environment's memory.
         decision: the decision.
-        respond: (action) -> observation.
+        respond: (memory, action) -> (observation, memory).
         ready: bool (), False if the lane idles for another reason. If None, it is True.
         accepts: (action) -> bool (), True if the action exists. If None, all do.
     """
@@ -108,5 +113,5 @@ def play(
     # Without the barrier XLA copies the whole decision into each of the kernels that update the state
     # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).
     action = lax.optimization_barrier(action)
-    observation = respond(action)
-    return Played(algorithm.observe(state, action, observation), action, observation, active)
+    observation, memory = respond(memory, action)
+    return Played(algorithm.observe(state, action, observation), memory, action, observation, active)

@@ -5,6 +5,7 @@ compares two tapes.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -18,7 +19,7 @@ from jaxbandits.engine.run.compatibility import action_check, require_fit, requi
 from jaxbandits.engine.run.loop import DEFAULT_CHUNK
 from jaxbandits.engine.run.round import Streams, decision_of, noise_of, planned, play, streams
 
-Observe = Callable[[Array, PyTree], PyTree]  # (round, action) -> observation
+Respond = Callable[[Array, PyTree, PyTree], tuple[PyTree, PyTree]]  # (round, memory, action) -> (observation, memory)
 Watch = Callable[[PyTree], PyTree]  # (state) -> arrays that a tape records
 
 
@@ -85,11 +86,11 @@ def trace(
     require_fit(algorithm, environment)
     keys = streams(key)
 
-    def observe(r: Array, action: PyTree) -> PyTree:
-        return environment.respond(action, noise_of(environment, keys, r))
+    def respond(r: Array, memory: PyTree, action: PyTree) -> tuple[PyTree, PyTree]:
+        return environment.respond(memory, action, noise_of(environment, keys, r))
 
-    accepts = action_check(algorithm, environment)
-    return _follow(algorithm, keys, observe, rounds=rounds, chunk=chunk, watch=watch, accepts=accepts)
+    accepts, memory = action_check(algorithm, environment), environment.init(keys.memory)
+    return _follow(algorithm, keys, memory, respond, rounds=rounds, chunk=chunk, watch=watch, accepts=accepts)
 
 
 def replay(
@@ -161,10 +162,10 @@ def replay(
     ((rounds,),) = lengths
     keys = streams(jax.random.key(0, impl="threefry2x32") if key is None else key)
 
-    def observe(r: Array, action: PyTree) -> PyTree:
-        return jax.tree.map(lambda x: x[r], observations)
+    def respond(r: Array, memory: PyTree, action: PyTree) -> tuple[PyTree, PyTree]:
+        return jax.tree.map(lambda x: x[r], observations), memory
 
-    return _follow(algorithm, keys, observe, rounds=rounds, chunk=chunk, watch=watch)
+    return _follow(algorithm, keys, (), respond, rounds=rounds, chunk=chunk, watch=watch)
 
 
 def round_keys(key: Key, rounds: int) -> Key:
@@ -276,23 +277,26 @@ def _is_same(x: np.ndarray, y: np.ndarray, *, relative: float, absolute: float) 
 def _follow(
     algorithm: Algorithm,
     keys: Streams,
-    observe: Observe,
+    memory: PyTree,
+    respond: Respond,
     *,
     rounds: int,
     chunk: int,
     watch: Watch | None,
     accepts: Callable[[PyTree], Array] | None = None,
 ) -> Tape:
-    """Records the tape of an algorithm whose observations come from `observe`."""
+    """Records the tape of an algorithm whose observations come from `respond`."""
 
-    def one_round(state: PyTree, r: Array) -> tuple[PyTree, Tape]:
+    def one_round(carry: tuple[PyTree, PyTree], r: Array) -> tuple[tuple[PyTree, PyTree], Tape]:
+        state, memory = carry
         if algorithm.refresh is not None:
             state = lax.cond(r % chunk == 0, algorithm.refresh, lambda state: state, state)
         state = planned(algorithm, jax.random.fold_in(keys.plan, r), state)
         decision = decision_of(algorithm, keys, r, state)
-        played = play(algorithm, state, decision, lambda action: observe(r, action), accepts=accepts)
+        played = play(algorithm, state, memory, decision, partial(respond, r), accepts=accepts)
         watched = () if watch is None else watch(state)
-        return played.state, Tape(played.action, played.observation, decision.stop, decision.answer, watched)
+        entry = Tape(played.action, played.observation, decision.stop, decision.answer, watched)
+        return (played.state, played.memory), entry
 
-    _, tape = lax.scan(one_round, algorithm.init(keys.init), jnp.arange(rounds, dtype=jnp.int32))
+    _, tape = lax.scan(one_round, (algorithm.init(keys.init), memory), jnp.arange(rounds, dtype=jnp.int32))
     return tape

@@ -61,8 +61,14 @@ class Shapes(NamedTuple):
     """Shapes of the arrays that one lane carries and draws, as `jax.ShapeDtypeStruct`s."""
 
     state: PyTree  # state of the algorithm
+    memory: PyTree  # memory of the environment
     noise: PyTree  # noise of one round
     curves: Curves  # curves recorded beside the state
+
+    @property
+    def carried_bytes(self) -> int:
+        """Counts the bytes that a lane carries from round to round."""
+        return size_in_bytes((self.state, self.memory, self.curves))
 
     @property
     def round_bytes(self) -> int:
@@ -73,10 +79,10 @@ class Shapes(NamedTuple):
 def shapes_of(job: Job) -> Shapes:
     """Traces the first row of the table for the shapes of a lane."""
 
-    def first_row() -> tuple[PyTree, PyTree, PyTree]:
+    def first_row() -> tuple[PyTree, PyTree, PyTree, PyTree]:
         algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[0], job.tasks), job.key)
         curves = start_curves(record, algorithm, environment)
-        return algorithm.init(job.key), environment.noise(job.key), curves
+        return algorithm.init(job.key), environment.init(job.key), environment.noise(job.key), curves
 
     # Rebuilt without weak types: a state made of Python numbers has them, a batch does not.
     return Shapes(*jax.tree.map(lambda leaf: jax.ShapeDtypeStruct(leaf.shape, leaf.dtype), jax.eval_shape(first_row)))
@@ -135,7 +141,7 @@ def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
     Returns:
         The number of lanes, at least 1.
     """
-    state = max(1, size_in_bytes((shapes.state, shapes.curves)))
+    state = max(1, shapes.carried_bytes)
     share = -(-tasks // (side_by_side(mesh) * mesh.size))
     if on_cpu(mesh):
         lanes = min(3 * math.sqrt(share), share, CPU_LANES, CPU_BYTES / state)
@@ -213,7 +219,7 @@ def require_memory(shapes: Shapes, layout: Layout) -> None:
 
     The other memory of a program is known once it is compiled: see `jaxbandits.engine.sweep.program.compile_lanes`.
     """
-    memory, needed = device_memory(layout.mesh), layout.lanes * size_in_bytes((shapes.state, shapes.curves))
+    memory, needed = device_memory(layout.mesh), layout.lanes * shapes.carried_bytes
     if memory is not None and needed > memory:
         raise MemoryError(memory_advice(shapes, layout, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
 
@@ -221,7 +227,7 @@ def require_memory(shapes: Shapes, layout: Layout) -> None:
 def memory_advice(shapes: Shapes, layout: Layout, needed: str) -> str:
     """Returns a message that says which argument to lower if a batch does not fit."""
     lanes, chunk = layout.lanes, layout.chunk
-    state, kept = size_in_bytes((shapes.state, shapes.curves)), shapes.round_bytes
+    state, kept = shapes.carried_bytes, shapes.round_bytes
     what = "the noise of its chunk and its curves' values" if shapes.curves.entries else "the noise of its chunk"
     return (
         f"lanes={lanes} with chunk={chunk} do not fit into the device's memory ({needed}): the states of a batch take "

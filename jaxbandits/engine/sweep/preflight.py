@@ -38,21 +38,21 @@ log = logging.getLogger(__name__)
 
 
 def preflight(job: Job) -> None:
-    """Checks the parameters of all rows, and the promise of `idle` on the values of the first row.
+    """Checks the parameters of all rows, and the promises of `idle` on the values of the first row.
 
     Every row goes through the checks of traced values in `build` and `init` (`jaxbandits.checks`). They run with the
     key of the row's first seed; random instances are not checked for the other seeds.
 
-    The promise is that observing the idle action changes no bit of the state. It is tested on the initial state and on
-    the state after one round. For an algorithm that plans before its first round, it is tested on the initial state
-    alone.
+    The promises are that the idle action changes no bit of the state when it is observed, and no bit of the
+    environment's memory when it is answered. They are tested on the initial state and on the state after one round. For
+    an algorithm that plans before its first round, they are tested on the initial state alone.
 
     Args:
         job: the sweep.
 
     Raises:
         ValueError: a parameter is refused (the message names its row); the algorithm and the environment are not
-            compatible; or observing `idle` changes the state.
+            compatible; or observing `idle` changes the state, or answering it the memory.
     """
     started = time.perf_counter()
     with checks.without_traced():
@@ -75,15 +75,21 @@ def preflight(job: Job) -> None:
         error, _ = jax.jit(_checked(functools.partial(start, start_constants, job.tasks, job.key)))(jnp.int32(row))
         sentence = (error.get() or "").removesuffix(" (`check` failed)")
         raise ValueError(f"row {row} of tasks: {sentence}" if jax.tree.leaves(job.tasks) else sentence)
-    if fields := [name for name, is_changed in changed.items() if is_changed]:
+    state, memory = ([name for name, is_changed in part.items() if is_changed] for part in changed)
+    if state:
         raise ValueError(
-            f"algorithm breaks its promise: observe(state, idle, ..) changed {', '.join(fields)}: an idle action must "
+            f"algorithm breaks its promise: observe(state, idle, ..) changed {', '.join(state)}: an idle action must "
             "change nothing"
+        )
+    if memory:
+        raise ValueError(
+            f"environment breaks its promise: respond(memory, idle, ..) changed {', '.join(memory)}: an idle action "
+            "must change nothing"
         )
 
 
-def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
-    """Returns True for every part of the state that the idle action changes: bool () each."""
+def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> tuple[dict[str, Array], dict[str, Array]]:
+    """Returns True for every part of the state and of the memory that the idle action changes: bool () each."""
     keys = streams(fold_task(key, row, 0))
     algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
     require_fit(algorithm, environment)
@@ -91,20 +97,29 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> dict[str, Array]:
 
     # Three rounds: idle, a round as in the engine, idle. In a loop, each function is compiled once.
     def one_round(r: Array, carry: tuple[PyTree, PyTree]) -> tuple[PyTree, PyTree]:
-        state, changed = carry
+        (state, memory), changed = carry
         ready = None if algorithm.stale is None else ~algorithm.stale(state)
         # The stop is replaced, so XLA removes its computation.
         decision = decision_of(algorithm, keys, r, state)._replace(stop=r != 1)
-        respond = lambda action: environment.respond(action, noise_of(environment, keys, r))  # noqa: E731
-        after, _, _, active = play(algorithm, state, decision, respond, ready=ready)
-        differs = jax.tree.map(lambda new, old, was: was | (~active & ~same_bits(new, old)), after, state, changed)
-        return after, differs
 
-    state = algorithm.init(keys.init)
-    unchanged = jax.tree.map(lambda leaf: jnp.zeros((), bool), state)
-    _, changed = lax.fori_loop(0, 3, one_round, (state, unchanged))
-    leaves = jax.tree.leaves_with_path(changed)
-    return {jax.tree_util.keystr(path, simple=True, separator="."): leaf for path, leaf in leaves}
+        def respond(memory: PyTree, action: PyTree) -> tuple[PyTree, PyTree]:
+            return environment.respond(memory, action, noise_of(environment, keys, r))
+
+        played = play(algorithm, state, memory, decision, respond, ready=ready)
+        old, new = (state, memory), (played.state, played.memory)
+        differs = jax.tree.map(lambda x, y, was: was | (~played.active & ~same_bits(x, y)), new, old, changed)
+        return new, differs
+
+    start = algorithm.init(keys.init), environment.init(keys.memory)
+    unchanged = jax.tree.map(lambda leaf: jnp.zeros((), bool), start)
+    _, (of_state, of_memory) = lax.fori_loop(0, 3, one_round, (start, unchanged))
+    return named_leaves(of_state), named_leaves(of_memory, whole="the memory")
+
+
+def named_leaves(tree: PyTree, whole: str = "") -> dict[str, Any]:
+    """Returns the leaves of a tree by their names; `whole` is the name of a tree that is one leaf."""
+    leaves = jax.tree.leaves_with_path(tree)
+    return {jax.tree_util.keystr(path, simple=True, separator=".") or whole: leaf for path, leaf in leaves}
 
 
 def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:

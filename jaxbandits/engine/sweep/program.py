@@ -49,6 +49,8 @@ from jaxbandits.numerics.indexing import select
 LANES, DEVICES = "lanes", "devices"  # axis names of the vmap within a device and of the mesh
 LIFTED_BYTES = 2**20  # size from which closed-over arrays are inputs of the program instead of constants in its text
 
+Carry = tuple[Array, Array, PyTree, PyTree, Curves]  # status, rounds, state, memory and curves of one lane
+
 log = logging.getLogger(__name__)
 
 
@@ -63,6 +65,7 @@ class Batch(NamedTuple):
     """State of one batch of lanes, carried from chunk to chunk."""
 
     state: PyTree  # leaves (lanes, ...)    on the devices
+    memory: PyTree  # leaves (lanes, ...)   of the environment
     rounds: Array  # int32 (lanes,)
     curves: Curves  # leaves (lanes, ...)
 
@@ -120,7 +123,7 @@ def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None
 def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
     number: PyTree = jax.ShapeDtypeStruct((), np.int32)
     limits = Limits(number, None if job.horizon is None else jax.ShapeDtypeStruct((), job.horizon.dtype))
-    batch = Batch(shapes.state, number, shapes.curves)
+    batch = Batch(shapes.state, shapes.memory, number, shapes.curves)
     inputs = (number, number, jax.ShapeDtypeStruct((), bool), limits, number, batch)
     make = jax.make_jaxpr(_advance_lane(job, layout.chunk), axis_env=[(LANES, 1)], return_shape=True)
     task = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[0], job.tasks))
@@ -132,8 +135,7 @@ def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
 
 def loop_of(lane: Lane) -> Any:
     """Returns the equation of the loop over a chunk's rounds."""
-    state, rounds, curves = lane.inputs[-1]
-    return rounds_of(lane.jaxpr.jaxpr, lane.layout.chunk, jax.tree.leaves((state, rounds, curves)))
+    return rounds_of(lane.jaxpr.jaxpr, lane.layout.chunk, jax.tree.leaves(lane.inputs[-1]))
 
 
 def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
@@ -212,12 +214,13 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         # Built outside the loops, so that a factory's precomputation runs once per call.
         algorithm, environment, record = build_row(job, task, keys.build)
         state = select(fresh, algorithm.init(keys.init), batch.state)
+        memory = select(fresh, environment.init(keys.memory), batch.memory)
         rounds = jnp.where(fresh, 0, batch.rounds)
         begun = start_curves(record, algorithm, environment)
         curves = select(fresh, begun, batch.curves)
 
-        def one_chunk(_: Array, carry: tuple[Array, Array, PyTree, Curves]) -> tuple[Array, Array, PyTree, Curves]:
-            status, rounds, state, curves = carry
+        def one_chunk(_: Array, carry: Carry) -> Carry:
+            status, rounds, state, memory, curves = carry
             # A run that has ended keeps every bit, so the time of the host's visit does not matter.
             allowed = jnp.where(status == Status.RUNNING, limits.rounds, -1)
             outcome, curves = advance(
@@ -225,6 +228,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 environment,
                 keys,
                 state,
+                memory,
                 rounds,
                 max_rounds=allowed,
                 horizon=limits.pulls,
@@ -235,11 +239,11 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
             )
             # A lane that has ended keeps its status; its budget of -1 would turn it into MAX_ROUNDS.
             status = jnp.where(status == Status.RUNNING, outcome.status, status)
-            return status, outcome.rounds, outcome.state, curves
+            return status, outcome.rounds, outcome.state, outcome.memory, curves
 
-        start = jnp.int32(Status.RUNNING), rounds, state, curves
-        status, rounds, state, curves = lax.fori_loop(0, chunks, one_chunk, start)
-        outcome = outcome_of(algorithm, keys, status, rounds, state, curves=curves_of(record, curves))
+        start = jnp.int32(Status.RUNNING), rounds, state, memory, curves
+        status, rounds, state, memory, curves = lax.fori_loop(0, chunks, one_chunk, start)
+        outcome = outcome_of(algorithm, keys, status, rounds, state, memory, curves=curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         if environment.stream is not None:  # read by `compare(.., paired=True)`
@@ -248,7 +252,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
             if name in report or name in ("row", "seed") or is_task_column(name):
                 raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
             report[name] = value
-        return Batch(outcome.state, outcome.rounds, curves), report
+        return Batch(outcome.state, outcome.memory, outcome.rounds, curves), report
 
     return one_lane
 

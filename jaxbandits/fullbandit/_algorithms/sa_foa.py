@@ -182,7 +182,7 @@ def sa_foa(
         )
 
     idle = LotteryPulls(zeros, jnp.zeros((), dtype))
-    return Algorithm(init, decide, observe, idle, before=lambda state, _: state.counts, **design_fields(design))
+    return Algorithm(init, decide, observe, idle, **design_fields(design))
 
 
 def lottery_hazard(blocking: Array, *, s: int, size: int, dtype) -> Array:

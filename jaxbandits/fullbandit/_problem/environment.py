@@ -1,7 +1,6 @@
 """Action of all algorithms of this family, and the environment that answers it."""
 
 import math
-from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
@@ -10,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key
+from jaxbandits.base import Array, Environment, Key, memoryless
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.fullbandit._problem.design import Design, check_design
 from jaxbandits.fullbandit._problem.instances import Instance, check_instance
 from jaxbandits.numerics.brownian import increment
-from jaxbandits.streams import Numbered, key_of, opened, plain
+from jaxbandits.streams import key_of
 
 Noise = Literal["gaussian", "bernoulli", "replay"]
 Sampler = Literal["exact", "normal"]
@@ -50,13 +49,13 @@ def environment(
             stopping times (60 runs each: 50.60 +- 0.03 and 50.59 +- 0.03 million pulls of ICB).
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of super-arm i of the design
             pays the same to any algorithm, alone or with other pulls. Normal sums are differences of one Brownian path
-            (`numerics.brownian`), for up to 2^31 pulls of each super-arm. Actions must be `numbered`. Binomial sums and
-            replays are refused.
+            (`numerics.brownian`), for up to 2^31 pulls of each super-arm. Binomial sums and replays are refused.
 
     Returns:
         Environment for any action with `counts` int (s,), such as `Pulls`. Its observation is float (s,), exactly 0 for
         super-arms that are not pulled. Its noise is standard normal (s,), or the round's key for "bernoulli" with
-        "exact" and for "replay"; with a stream nothing. Cost per round: O(s); with "exact" s k binomial variables, with
+        "exact" and for "replay"; with a stream nothing. Its memory is (), with a stream the number of pulls of each
+        super-arm, int (s,). Cost per round: O(s); with "exact" s k binomial variables, with
         "replay" s Q, of O(1) each; with a stream 64 s normal variables.
 
     Raises:
@@ -103,16 +102,16 @@ def environment(
 
     if stream is not None:
 
-        def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
+        def respond_stream(before: Array, action: Pulls, noise: tuple[()]) -> tuple[Array, Array]:
             del noise
-            pulls, before = opened(action)
             walk = partial(increment, dtype=dtype)
-            noise_sums = jax.vmap(walk)(jax.vmap(partial(key_of, stream))(jnp.arange(s)), before, pulls.counts)
-            return pulls.counts.astype(dtype) * means + deviations * noise_sums
+            noise_sums = jax.vmap(walk)(jax.vmap(partial(key_of, stream))(jnp.arange(s)), before, action.counts)
+            sums = action.counts.astype(dtype) * means + deviations * noise_sums
+            return sums, before + action.counts.astype(before.dtype)
 
-        return _answering(design, lambda key: (), respond_stream, stream)
+        return _answering(design, Environment(lambda key: jnp.zeros(s, int), lambda key: (), respond_stream, stream))
 
-    return _answering(design, lambda key: jax.random.normal(key, (s,), dtype), respond)
+    return _answering(design, memoryless(lambda key: jax.random.normal(key, (s,), dtype), respond))
 
 
 def design_fields(design: Design) -> dict[str, Any]:
@@ -127,23 +126,21 @@ def _receive(design: Design, action: Any, sums: Any) -> Array:
     return sums
 
 
-def _answering(
-    design: Design, noise: Callable[[Key], Any], respond: Callable[[Any, Any], Array], stream: Key | None = None
-) -> Environment:
-    """Builds the environment, which refuses counts that are known to be below 0."""
+def _answering(design: Design, environment: Environment) -> Environment:
+    """Returns the environment of a design, which refuses counts that are known to be below 0."""
 
     def accepts(action: Any) -> Array:
-        return jnp.all(plain(action).counts >= 0)
+        return jnp.all(action.counts >= 0)
 
     def admits(answer: Any) -> Array:
         return jnp.sum(answer, dtype=jnp.int32) == design.k
 
-    def respond_checked(action: Any, noise: Any) -> Array:
+    def respond_checked(memory: Any, action: Any, noise: Any) -> tuple[Array, Any]:
         checks.domain(action, accepts, "pull every super-arm at least 0 times")
-        return respond(action, noise)
+        return environment.respond(memory, action, noise)
 
     problem = design_fields(design)["problem"]
-    return Environment(noise, respond_checked, stream, problem=problem, accepts=accepts, admits=admits)
+    return environment._replace(respond=respond_checked, problem=problem, accepts=accepts, admits=admits)
 
 
 def _bernoulli(instance: Instance, design: Design) -> Environment:
@@ -157,7 +154,7 @@ def _bernoulli(instance: Instance, design: Design) -> Environment:
         trials = action.counts.astype(jnp.float64)[:, None]
         return jax.random.binomial(noise, trials, probability).sum(axis=1).astype(support.dtype)
 
-    return _answering(design, lambda key: key, respond)
+    return _answering(design, memoryless(lambda key: key, respond))
 
 
 def _replay(instance: Instance, design: Design) -> Environment:
@@ -169,7 +166,7 @@ def _replay(instance: Instance, design: Design) -> Environment:
         drawn = jax.random.multinomial(noise, action.counts.astype(jnp.float64), probability)
         return (drawn * scores).sum(axis=1).astype(support.dtype)
 
-    return _answering(design, lambda key: key, respond)
+    return _answering(design, memoryless(lambda key: key, respond))
 
 
 def _check_answers(instance: Instance, n: int) -> None:

@@ -120,7 +120,7 @@ def algorithm_from_test(
         sums, lost = add_to(state.sums, state.lost, observation)
         return State(state.pulls + action.counts.sum(), state.counts + action.counts, sums, lost)
 
-    return Algorithm(init, decide, observe, Pulls(zeros), before=lambda state, _: state.counts, **design_fields(design))
+    return Algorithm(init, decide, observe, Pulls(zeros), **design_fields(design))
 
 
 def estimator(design: Design, *, design_matrix: DesignMatrix = "counts") -> Callable[[Array, Array], Estimate]:

@@ -9,7 +9,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kcenter._problem.environment import Pull, Sample, made_for, no_pull, queried_before
+from jaxbandits.kcenter._problem.environment import Pull, Sample, made_for, no_pull
 from jaxbandits.kcenter._problem.problem import Dimensions
 from jaxbandits.kcenter._shared import stages
 from jaxbandits.kcenter._shared.dimension_sampling import check_sampling
@@ -67,7 +67,6 @@ def ds_random(
         decide=partial(decide, sampler),
         observe=partial(observe, sampler),
         idle=idle,
-        before=lambda state, pull: queried_before(state.counts, pull),
         **made_for(problem, dtype),
     )
 

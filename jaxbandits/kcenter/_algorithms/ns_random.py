@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kcenter._problem.environment import Counts, Pull, made_for, no_counts, no_pull, queried_before
+from jaxbandits.kcenter._problem.environment import Counts, Pull, made_for, no_counts, no_pull
 from jaxbandits.kcenter._problem.problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._shared import arm_statistics, stages
 from jaxbandits.kcenter._shared.arm_statistics import Samples
@@ -64,7 +64,6 @@ def ns_random(
             decide=partial(decide_one, sampler),
             observe=partial(observe_one, sampler),
             idle=no_pull(problem),
-            before=lambda state, pull: queried_before(state.samples.counts, pull),
             **made_for(problem, dtype),
         )
     return Algorithm(
@@ -72,7 +71,6 @@ def ns_random(
         decide=partial(decide_many, sampler),
         observe=partial(observe_many, sampler),
         idle=no_counts(problem),
-        before=lambda state, _: state.samples.counts,
         **made_for(problem, dtype),
     )
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
-from jaxbandits.kcenter._problem.environment import Pull, made_for, no_pull, queried_before
+from jaxbandits.kcenter._problem.environment import Pull, made_for, no_pull
 from jaxbandits.kcenter._problem.problem import Distances
 from jaxbandits.kcenter._shared import arm_statistics, stages
 from jaxbandits.kcenter._shared import tracking as trackers
@@ -97,7 +97,6 @@ def ns_tands(
         idle=no_pull(problem),
         plan=lambda key, state: trackers.plan(tracker, state, trackers.is_behind(tracker, state)),
         stale=lambda state: trackers.stale(tracker, state, trackers.is_behind(tracker, state)),
-        before=lambda state, pull: queried_before(state.samples.counts, pull),
         **made_for(problem, tracker.dtype),
     )
 

@@ -11,7 +11,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import is_concrete, known, require
-from jaxbandits.kcenter._problem.environment import PairPull, made_for, queried_before
+from jaxbandits.kcenter._problem.environment import PairPull, made_for
 from jaxbandits.kcenter._problem.problem import Distances, check_noisy, check_reward_scale
 from jaxbandits.kcenter._shared import arm_statistics, arm_table, ns_posterior, stages
 from jaxbandits.kcenter._shared.arm_statistics import Samples
@@ -109,7 +109,6 @@ def ns_ts(
         decide=partial(decide, duel),
         observe=partial(observe, duel),
         idle=idle,
-        before=lambda state, pulls: queried_before(state.samples.counts, pulls),
         **made_for(problem, duel.dtype),
     )
 

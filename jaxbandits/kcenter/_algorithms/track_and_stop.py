@@ -65,7 +65,6 @@ def track_and_stop(
         idle=no_counts(problem),
         plan=lambda key, state: tracking.plan(tracker, state, jnp.zeros((), bool)),
         stale=lambda state: tracking.stale(tracker, state, jnp.zeros((), bool)),
-        before=lambda state, _: state.samples.counts,
         **made_for(problem, tracker.dtype),
     )
 

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, static_fields
+from jaxbandits.base import Array, Environment, Key, memoryless, static_fields
 from jaxbandits.checks import known, require
 from jaxbandits.kcenter._problem.problem import (
     DimensionInstance,
@@ -27,7 +27,7 @@ from jaxbandits.kcenter._problem.problem import (
 )
 from jaxbandits.kcenter._problem.tables import sum_dtype
 from jaxbandits.numerics.brownian import increment
-from jaxbandits.streams import Numbered, key_of, opened, plain
+from jaxbandits.streams import key_of
 
 
 @static_fields("problem")
@@ -94,19 +94,20 @@ def environment(
             `PairPull`, as for `ns_ts`. For points, the only class is `Pull`.
         stream: if None, every round has fresh noise. With a key, the n-th query of a pair of nodes has the same answer
             for every algorithm, whichever of the two is the center: the same dimension, the same uniform variable, or
-            the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Actions must be `numbered`.
-            Binomial sums (`Counts` of Bernoulli rewards) cannot be drawn in this way.
+            the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Binomial sums (`Counts` of
+            Bernoulli rewards) cannot be drawn in this way, nor leaps, of whose samples a run may use only the first.
 
     Returns:
         Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform variables, of the shape
-        of the observation, except for `Counts`, where it is the round's key. With a stream, it is (). Gaussian rewards
-        have the dtype of the distances, Bernoulli rewards are int32. Cost per round: O(leap) gathers; for noisy
-        distances O(1), or O(n k) for `Counts`; with a stream, 64 normal variables for every arm of Gaussian rewards.
+        of the observation, except for `Counts`, where it is the round's key. With a stream, it is (). Its memory is (),
+        with a stream the number of queries of each arm, int32 (n, k-1). Gaussian rewards have the dtype of the
+        distances, Bernoulli rewards are int32. Cost per round: O(leap) gathers; for noisy distances O(1), or O(n k) for
+        `Counts`; with a stream, 64 normal variables for every arm of Gaussian rewards.
 
     Raises:
         ValueError: the instance is not valid; an argument is out of range, or has no meaning for this kind of instance;
-            a stream is given for binomial sums; or binomial sums are requested while `jax_enable_x64` is off, as JAX
-            draws them wrongly in 32 bit for large counts. The environment refuses actions of another problem.
+            a stream is given for binomial sums or leaps; or binomial sums are requested while `jax_enable_x64` is off,
+            as JAX draws them wrongly in 32 bit for large counts. The environment refuses actions of another problem.
 
     Source: Jali, Karamchandani and Moharir, sections IV (whose equation (4) squares the reward twice) and VII.
     """
@@ -156,7 +157,6 @@ def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any
 
 def _accepts(problem: Problem, action: Any) -> Array:
     """True if all queried nodes and slots exist; n and k - 1 stand for none."""
-    action = plain(action)
     if hasattr(action, "pulls"):
         return jnp.all(action.pulls >= 0)
     node, slot = action.node, action.slot
@@ -186,7 +186,10 @@ def _answering(
         checks.key("stream", stream)
     if isinstance(instance, DimensionInstance):
         require(action is None or action is Pull, "action", "be Pull where dimensions are sampled", action)
-        return _several(_dimensions(instance, leap, stream), test_every)
+        if stream is None:
+            return _several(_dimensions(instance, leap), test_every)
+        require(leap == 1, "stream", "be None for leaps, of whose samples a run may use only the first", stream)
+        return _dimensions_from(stream, instance, () if test_every == 1 else (test_every,))
     require(leap == 1, "leap", "be 1 where distances are noisy", leap)
     require(test_every == 1, "test_every", "be 1 where distances are noisy", test_every)
     known = any(action is kind for kind in (None, Pull, PairPull, Counts))
@@ -199,7 +202,7 @@ def _answering(
     return _noisy_from(stream, instance, kind)
 
 
-def queried_before(counts: Array, action: Pull | PairPull) -> Array:
+def _earlier(counts: Array, action: Pull | PairPull) -> Array:
     """Counts the earlier queries of each arm of an action, in past rounds and earlier in this one: int32, by node."""
     before = counts.at[action.node, action.slot].get(mode="clip")
     if jnp.ndim(action.node) == 0:
@@ -219,28 +222,59 @@ def no_counts(problem: Distances) -> Counts:
     return Counts(jnp.zeros((problem.n, problem.k - 1), jnp.int32), jnp.zeros(problem.k - 1, jnp.int32), problem)
 
 
-def _dimensions(instance: DimensionInstance, leap: int, stream: Key | None) -> Environment:
+Kind = type[Pull] | type[PairPull] | type[Counts]
+
+
+def _counting(stream: Key, problem: Problem, respond: Callable[[Any, Array], Any], kind: Kind) -> Environment:
+    """Returns the environment of (action, earlier queries of its arms) -> observation, which counts the queries."""
+
+    def respond_stream(counts: Array, action: Any, noise: tuple[()]) -> tuple[Any, Array]:
+        del noise
+        if kind is Counts:
+            return respond(action, counts), counts + action.pulls
+        after = counts.at[action.node, action.slot].add(1, mode="drop")
+        return respond(action, _earlier(counts, action)), after
+
+    start = lambda key: jnp.zeros((problem.n, problem.k - 1), jnp.int32)  # noqa: E731
+    return Environment(start, lambda key: (), respond_stream, stream)
+
+
+def _sampling(instance: DimensionInstance) -> Callable[[Pull, Array], Sample]:
+    """Returns the answer to a query, given the dimensions that it draws."""
     points, exact, point_of = jnp.asarray(instance.points), jnp.asarray(instance.exact), _point_of(instance.rows)
-    problem, dtype = instance.problem, sum_dtype(points.dtype)
+    dtype = sum_dtype(points.dtype)
 
     def respond(pull: Pull, dimensions: Array) -> Sample:
-        _check_action(pull, Pull, problem, ())
         node, center = point_of(pull.node), point_of(pull.centers.at[pull.slot].get(mode="clip"))
         of_node, of_center = (points.at[x, dimensions].get(mode="clip").astype(dtype) for x in (node, center))
         return Sample(jnp.square(of_node - of_center), exact.at[node, center].get(mode="clip"))
 
-    if stream is None:
-        return Environment(lambda key: jax.random.randint(key, (leap,), 0, problem.m, jnp.int32), respond)
+    return respond
 
-    def respond_stream(action: Numbered, noise: tuple[()]) -> Sample:
-        del noise
-        pull, before = opened(action)
+
+def _dimensions(instance: DimensionInstance, leap: int) -> Environment:
+    problem, sample = instance.problem, _sampling(instance)
+
+    def respond(pull: Pull, dimensions: Array) -> Sample:
         _check_action(pull, Pull, problem, ())
-        pair_key = _pair_key(stream, pull.node, pull.centers.at[pull.slot].get(mode="clip"))
-        keys = jax.vmap(lambda ahead: key_of(pair_key, before + ahead))(jnp.arange(leap, dtype=before.dtype))
-        return respond(pull, jax.vmap(lambda key: jax.random.randint(key, (), 0, problem.m, jnp.int32))(keys))
+        return sample(pull, dimensions)
 
-    return Environment(lambda key: (), respond_stream, stream)
+    return memoryless(lambda key: jax.random.randint(key, (leap,), 0, problem.m, jnp.int32), respond)
+
+
+def _dimensions_from(stream: Key, instance: DimensionInstance, shape: tuple[int, ...]) -> Environment:
+    """Answers queries of this shape, with dimensions that depend on the pair of nodes and the number of the query."""
+    problem, sample = instance.problem, _sampling(instance)
+
+    def respond_one(pull: Pull, before: Array) -> Sample:
+        pair_key = _pair_key(stream, pull.node, pull.centers.at[pull.slot].get(mode="clip"))
+        return sample(pull, jax.random.randint(key_of(pair_key, before), (1,), 0, problem.m, jnp.int32))
+
+    def respond(pull: Pull, before: Array) -> Sample:
+        _check_action(pull, Pull, problem, shape)
+        return jax.vmap(respond_one)(pull, before) if shape else respond_one(pull, before)
+
+    return _counting(stream, problem, respond, Pull)
 
 
 def _pair_key(stream: Key, node: Array, center: Array) -> Key:
@@ -254,14 +288,14 @@ def _several(environment: Environment, count: int) -> Environment:
         return environment
 
     def respond(actions: Any, noise: Any) -> Any:
-        nodes = jnp.shape((opened(actions).action if environment.stream is not None else actions).node)
+        nodes = jnp.shape(actions.node)
         require(nodes == (count,), "action.node", f"have shape {(count,)}", nodes)
-        return jax.vmap(environment.respond)(actions, noise)
+        return jax.vmap(lambda action, noise: environment.respond((), action, noise)[0])(actions, noise)
 
     def noise(key: Key) -> Any:
         return jax.vmap(environment.noise)(jax.random.split(key, count))
 
-    return Environment(noise, respond, environment.stream)
+    return memoryless(noise, respond)
 
 
 def _means(instance: DistanceInstance, kind: Any) -> Callable[[Any], tuple[Array, Array, Array]]:
@@ -291,15 +325,11 @@ def _noisy_from(stream: Key, instance: DistanceInstance, kind: Any) -> Environme
         scale = jnp.asarray(instance.noise_scale).astype(dtype)
         return times.astype(dtype) * mean + scale * increment(key, before, times, dtype)
 
-    def respond(action: Numbered, noise: tuple[()]) -> Array:
-        del noise
-        inner, before = opened(action)
-        queries = jnp.broadcast_arrays(
-            *queries_of(inner), before, inner.pulls if kind is Counts else jnp.ones_like(before)
-        )
-        return jnp.vectorize(rewards)(*queries)
+    def respond(action: Any, before: Array) -> Array:
+        times = action.pulls if kind is Counts else jnp.ones_like(before)
+        return jnp.vectorize(rewards)(*jnp.broadcast_arrays(*queries_of(action), before, times))
 
-    return Environment(lambda key: (), respond, stream)
+    return _counting(stream, problem, respond, kind)
 
 
 def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
@@ -317,10 +347,10 @@ def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
             probability = means_of(counts).astype(jnp.float64)
             return jax.random.binomial(key, counts.pulls.astype(jnp.float64), probability).astype(jnp.int32)
 
-        return Environment(lambda key: key, binomial_sums)
+        return memoryless(lambda key: key, binomial_sums)
 
     if problem.noise == "bernoulli":
-        return Environment(
+        return memoryless(
             lambda key: jax.random.uniform(key, shape, dtype),
             lambda action, uniform: (uniform < means_of(action)).astype(jnp.int32),
         )
@@ -332,9 +362,9 @@ def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
             pulls = counts.pulls.astype(dtype)
             return pulls * means_of(counts) + jnp.sqrt(pulls) * scale * jax.random.normal(key, pulls.shape, dtype)
 
-        return Environment(lambda key: key, normal_sums)
+        return memoryless(lambda key: key, normal_sums)
 
-    return Environment(
+    return memoryless(
         lambda key: jax.random.normal(key, shape, dtype), lambda action, normal: means_of(action) + scale * normal
     )
 

@@ -15,7 +15,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key
 from jaxbandits.checks import require
-from jaxbandits.kcenter._problem.environment import Pull, Sample, made_for, no_pull, queried_before
+from jaxbandits.kcenter._problem.environment import Pull, Sample, made_for, no_pull
 from jaxbandits.kcenter._problem.problem import Dimensions, check_dimensions
 from jaxbandits.kcenter._shared import arm_table, stages
 from jaxbandits.kcenter._shared.arm_table import ArmTable
@@ -203,7 +203,6 @@ def algorithm_from_sampler(sampler: Sampler) -> Algorithm:
         decide=partial(decide, sampler),
         observe=partial(observe, sampler),
         idle=no_pull(sampler.problem),
-        before=lambda state, pull: queried_before(state.counts, pull),
         **made_for(sampler.problem, sampler.dtype),
     )
 

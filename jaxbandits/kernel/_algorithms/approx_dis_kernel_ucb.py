@@ -200,7 +200,6 @@ def approx_dis_kernel_ucb(
         idle,
         plan=plan,
         stale=stale,
-        before=lambda state, _: state.t,
         masked_plan=True,
         **made_for(settings),
     )

@@ -131,9 +131,7 @@ def bpe(
             memory=stored,
         )
 
-    return Algorithm(
-        init, decide, observe, jnp.full(1, size, jnp.int32), before=lambda state, _: state.t, **made_for(settings)
-    )
+    return Algorithm(init, decide, observe, jnp.full(1, size, jnp.int32), **made_for(settings))
 
 
 def batch_lengths(horizon: int) -> tuple[int, ...]:

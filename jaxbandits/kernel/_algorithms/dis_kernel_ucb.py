@@ -179,7 +179,6 @@ def dis_kernel_ucb(
         idle,
         plan=plan,
         stale=stale,
-        before=lambda state, _: state.t,
         masked_plan=True,
         **made_for(settings),
     )

@@ -173,7 +173,5 @@ def duets(
 
     idle = jnp.full((n_agents,), M, jnp.int32)
     if last == 0:
-        return Algorithm(init, decide, observe, idle, before=lambda state, _: state.t, **made_for(common))
-    return Algorithm(
-        init, decide, observe, idle, plan=plan, stale=stale, before=lambda state, _: state.t, **made_for(common)
-    )
+        return Algorithm(init, decide, observe, idle, **made_for(common))
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, **made_for(common))

@@ -93,7 +93,7 @@ def duets_run(
         actions.append(queries)
         sizes.append(size)
         if j + 1 < len(settings.epochs):
-            rewards = jax.vmap(answers.respond)(queries, noise[first : first + length])
+            rewards, _ = jax.vmap(answers.respond, (None, 0, 0))((), queries, noise[first : first + length])
             result = synchronise(
                 settings,
                 indices=queries.T,

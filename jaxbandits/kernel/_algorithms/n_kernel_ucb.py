@@ -111,6 +111,5 @@ def algorithm_from_beta(settings: Settings, confidence: BetaRule) -> Algorithm:
         decide,
         observe,
         jnp.full(n_agents, size, jnp.int32),
-        before=lambda state, _: state.t,
         **made_for(settings),
     )

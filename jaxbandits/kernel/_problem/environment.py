@@ -6,11 +6,11 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key
+from jaxbandits.base import Array, Environment, Key, memoryless
 from jaxbandits.checks import require
 from jaxbandits.kernel._problem.instances import Instance, check_instance
 from jaxbandits.kernel._problem.settings import Settings
-from jaxbandits.streams import Numbered, key_of, opened, plain
+from jaxbandits.streams import key_of
 
 
 def environment(instance: Instance, *, n_agents: int, stream: Key | None = None) -> Environment:
@@ -20,11 +20,12 @@ def environment(instance: Instance, *, n_agents: int, stream: Key | None = None)
         instance: the truth.
         n_agents: N, as the algorithm has it; 1 for a single learner.
         stream: None for fresh noise in every round. With a key, the noise of agent i in its round t is a function of
-            (stream, i, t) and nothing else, whatever it queries. Actions must be `numbered`.
+            (stream, i, t) and nothing else, whatever it queries.
 
     Returns:
         Environment. An action is int32 (N,), the candidate of each agent; the observation is float (N,); the noise is
-        standard normal, (N,), or nothing with a stream.
+        standard normal, (N,), or nothing with a stream. Its memory is (), with a stream the number of rounds with a
+        query, int32 ().
 
     Raises:
         ValueError: `instance` is no Instance or holds a NaN, `n_agents` is below 1, or `stream` is no key.
@@ -33,7 +34,7 @@ def environment(instance: Instance, *, n_agents: int, stream: Key | None = None)
     n_agents = checks.whole("n_agents", n_agents, least=1)
     dtype, M = instance.values.dtype, instance.values.shape[0]
     said: dict[str, Any] = {"problem": lambda: {"candidates": instance.candidates, "n_agents": n_agents}}
-    said["accepts"] = lambda action: jnp.all((plain(action) >= 0) & (plain(action) <= M))
+    said["accepts"] = lambda action: jnp.all((action >= 0) & (action <= M))
     said["admits"] = lambda answer: (answer >= 0) & (answer < M)
 
     def respond(action: Array, noise: Array) -> Array:
@@ -48,16 +49,16 @@ def environment(instance: Instance, *, n_agents: int, stream: Key | None = None)
         return instance.values.at[action].get(mode="clip") + instance.noise_scale * noise
 
     if stream is None:
-        return Environment(lambda key: jax.random.normal(key, (n_agents,), dtype), respond, **said)
+        return memoryless(lambda key: jax.random.normal(key, (n_agents,), dtype), respond)._replace(**said)
     checks.key("stream", stream)
 
-    def respond_stream(action: Numbered, noise: tuple[()]) -> Array:
+    def respond_stream(t: Array, action: Array, noise: tuple[()]) -> tuple[Array, Array]:
         del noise
-        queries, t = opened(action)
         normal = jax.vmap(lambda agent: jax.random.normal(key_of(stream, agent, t), (), dtype))
-        return respond(queries, normal(jnp.arange(n_agents)))
+        is_query = jnp.any(action < M)
+        return respond(action, normal(jnp.arange(n_agents))), t + is_query.astype(t.dtype)
 
-    return Environment(lambda key: (), respond_stream, stream, **said)
+    return Environment(lambda key: jnp.zeros((), jnp.int32), lambda key: (), respond_stream, stream, **said)
 
 
 def made_for(settings: Settings) -> dict[str, Any]:

@@ -8,7 +8,6 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array, Decision, PyTree
 from jaxbandits.kernel._problem.instances import Instance, check_instance
-from jaxbandits.streams import plain
 
 
 class Traffic(NamedTuple):
@@ -73,7 +72,7 @@ def round_regret(instance: Instance) -> Callable[[PyTree, Decision, Array], dict
 
     def regret(state: PyTree, decision: Decision, rewards: Array) -> dict[str, Array]:
         del state, rewards
-        return {"regret": jnp.sum(instance.best - instance.values.at[plain(decision.action)].get(mode="clip"))}
+        return {"regret": jnp.sum(instance.best - instance.values.at[decision.action].get(mode="clip"))}
 
     return regret
 

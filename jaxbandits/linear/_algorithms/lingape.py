@@ -125,6 +125,5 @@ def lingape(
         partial(ridge_regression.observe, arms),
         idle,
         partial(ridge_regression.refresh, arms, ridge),
-        before=lambda state, pull: state.counts[pull.arm],
         **made_for(arms),
     )

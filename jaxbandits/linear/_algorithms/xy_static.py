@@ -96,7 +96,6 @@ def xy_static(
         decide,
         observe,
         Allocation(jnp.zeros(K, int)),
-        before=lambda state, _: state.counts,
         **made_for(rule.arms),
     )
 

@@ -9,12 +9,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, PyTree
+from jaxbandits.base import Array, Environment, Key, PyTree, memoryless
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.linear._problem.instances import Instance, checked_instance
 from jaxbandits.numerics.brownian import increment
 from jaxbandits.numerics.linalg import dot
-from jaxbandits.streams import key_of, opened, plain
+from jaxbandits.streams import key_of
 
 
 class Pull(NamedTuple):
@@ -80,13 +80,14 @@ def environment(
             A `Pull` of more than `leap` gives NaN, which ends the run. Other actions may make any number of pulls.
         stream: None or a key. If None, every round has fresh noise. With a key, the n-th pull of an arm pays the same
             in every run, at any time, alone or with others. Gaussian sums are then differences of one Brownian path
-            (`numerics.brownian`), for up to 2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor
-            binomial sums can be drawn this way.
+            (`numerics.brownian`), for up to 2^31 pulls of an arm. Neither a `Bridge` nor binomial sums can be drawn
+            this way.
 
     Returns:
         Environment. Its noise is standard normal, () for `Pull` and `Step`, (K,) otherwise. For signs it is a uniform
-        variable (), or the round's key if sums are binomial; with a stream there is none. Zero pulls of an arm give
-        exactly 0. Cost per round: O(1), or O(K); with a stream 64 normal variables per arm, or one uniform for signs.
+        variable (), or the round's key if sums are binomial; with a stream there is none. Its memory is (), with a
+        stream the number of pulls of each arm, int (K,). Zero pulls of an arm give exactly 0. Cost per round: O(1), or
+        O(K); with a stream 64 normal variables per arm, or one uniform for signs.
 
     Raises:
         ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
@@ -96,33 +97,49 @@ def environment(
     checks.one_of("noise", noise, Noise)
     leap = checks.whole("leap", leap, least=1)
     answered = (Pull, Step, Allocation, Bridge) if noise == "gaussian" else (Pull, Step, Allocation)
-    if not any(action is kind for kind in answered):
-        names = [kind.__name__ for kind in answered]
+    if not any(action is each for each in answered):
+        names = [each.__name__ for each in answered]
         expected = f"be {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
         raise ValueError(f"action must {expected}, got {checks.show(action)}")
-    action = Pull if action is Step else action  # both have the same answers
-    is_single = noise == "sign" and action is Pull and leap == 1
+    kind = Pull if action is Step else action  # both have the same answers
+    is_single = noise == "sign" and kind is Pull and leap == 1
     if stream is not None:
         checks.key("stream", stream)
-        can_share = is_single or (noise == "gaussian" and action is not Bridge)
+        can_share = is_single or (noise == "gaussian" and kind is not Bridge)
         require(can_share, "stream", "be None for a Bridge and for binomial sums, which cannot be shared", stream)
     truth = {"arms": instance.arms} if items is None else {"arms": instance.arms, "items": instance.items}
     declared: dict[str, Any] = {"problem": lambda: truth, "accepts": partial(_accepts, arms.shape[0])}
     declared["admits"] = partial(_admits, (arms if items is None else items).shape[0])
 
+    def check(action: Any) -> None:
+        checks.domain(action, declared["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
+
     def answering(draw: Callable[[Key], Any], respond: Callable[[Any, Any], Array]) -> Environment:
         def respond_checked(action: Any, noise: Any) -> Array:
-            checks.domain(action, declared["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
+            check(action)
             return respond(action, noise)
 
-        return Environment(draw, respond_checked, stream, **declared)
+        return memoryless(draw, respond_checked)._replace(**declared)
+
+    def counting(respond: Callable[[Any, Array], Array]) -> Environment:
+        """Returns the environment of (action, earlier pulls of its arms) -> observation."""
+
+        def respond_stream(counts: Array, action: Any, noise: tuple[()]) -> tuple[Array, Array]:
+            del noise
+            check(action)
+            if kind is Pull:
+                return respond(action, counts[action.arm]), counts.at[action.arm].add(action.times)
+            return respond(action, counts), counts + action.counts.astype(counts.dtype)
+
+        start = lambda key: jnp.zeros(arms.shape[0], int)  # noqa: E731
+        return Environment(start, lambda key: (), respond_stream, stream, **declared)
 
     if noise == "gaussian":
         means = dot(arms, theta)
         if stream is not None:
-            return answering(_no_noise, _numbered_gaussian_sum(action, means, noise_scale, stream))
-        shape = () if action is Pull else means.shape
-        respond = _bridge(means, noise_scale) if action is Bridge else _gaussian_sum(action, means, noise_scale)
+            return counting(_gaussian_sum_from(stream, kind, means, noise_scale))
+        shape = () if kind is Pull else means.shape
+        respond = _bridge(means, noise_scale) if kind is Bridge else _gaussian_sum(kind, means, noise_scale)
         return answering(lambda key: jax.random.normal(key, shape, means.dtype), respond)
 
     if is_concrete(arms, theta):
@@ -131,11 +148,11 @@ def environment(
     if is_single:
         means = dot(arms, theta)
         if stream is not None:
-            return answering(_no_noise, _numbered_sign(means, stream))
+            return counting(_single_sign_from(stream, means))
         return answering(lambda key: jax.random.uniform(key, (), means.dtype), _single_sign(means))
     has_64_bit = jnp.result_type(float) == jnp.float64
     require(has_64_bit, "jax_enable_x64", "be on for sums of more than one sign", has_64_bit)
-    return answering(lambda key: key, _sign_sum(action, dot(arms, theta), leap))
+    return answering(lambda key: key, _sign_sum(kind, dot(arms, theta), leap))
 
 
 def made_for(arms: Any, items: Any = None) -> dict[str, Any]:
@@ -154,7 +171,6 @@ def _receive(K: int, dtype: Any, action: Any, rewards: Any) -> Array:
 
 def _accepts(K: int, action: Any) -> Array:
     """True if an action pulls arms that exist, none a negative number of times."""
-    action = plain(action)
     if hasattr(action, "times"):
         return ((action.arm >= 0) & (action.arm < K) & (action.times > 0)) | (action.times == 0)
     accepted = action.counts >= 0
@@ -182,16 +198,12 @@ def _gaussian_sum(kind: Action, means: Array, noise_scale: Array) -> Callable[[A
     return respond
 
 
-def _numbered_gaussian_sum(
-    kind: Action, means: Array, noise_scale: Array, stream: Key
-) -> Callable[[Any, tuple[()]], Array]:
+def _gaussian_sum_from(stream: Key, kind: Action, means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
     def pulled(arm: Array, before: Array, times: Array) -> Array:
         noise = increment(key_of(stream, arm), before, times, means.dtype)
         return times.astype(means.dtype) * means[arm] + noise_scale * noise
 
-    def respond(action: Any, noise: tuple[()]) -> Array:
-        del noise
-        action, before = opened(action)
+    def respond(action: Any, before: Array) -> Array:
         if kind is Pull:
             return pulled(action.arm, before, action.times)
         return jax.vmap(pulled)(jnp.arange(means.shape[0]), before, action.counts)
@@ -199,20 +211,13 @@ def _numbered_gaussian_sum(
     return respond
 
 
-def _numbered_sign(means: Array, stream: Key) -> Callable[[Any, tuple[()]], Array]:
+def _single_sign_from(stream: Key, means: Array) -> Callable[[Any, Array], Array]:
     single = _single_sign(means)
 
-    def respond(action: Any, noise: tuple[()]) -> Array:
-        del noise
-        action, before = opened(action)
+    def respond(action: Any, before: Array) -> Array:
         return single(action, jax.random.uniform(key_of(stream, action.arm, before), (), means.dtype))
 
     return respond
-
-
-def _no_noise(key: Key) -> tuple[()]:
-    del key
-    return ()
 
 
 def _bridge(means: Array, noise_scale: Array) -> Callable[[Bridge, Array], Array]:

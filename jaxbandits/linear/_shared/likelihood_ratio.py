@@ -154,7 +154,6 @@ def algorithm_from_rule(
         observe,
         idle,
         refresh,
-        before=lambda state, action: state.counts[action.arm],
         **made_for(settings.arms, settings.items),
     )
 

@@ -67,7 +67,6 @@ def algorithm_from_phases(arms: Array, phases: Phases, *, items: Array | None = 
         Allocation(jnp.zeros(arms.shape[0], int)),
         plan=plan if is_planned else None,
         stale=stale if is_planned else None,
-        before=lambda state, _: state.counts,
         **made_for(arms, items),
     )
 

@@ -39,6 +39,5 @@ def algorithm_from_index(arms: Array, ridge: Array, index: Callable[[Key, State]
         partial(ridge_regression.observe, arms),
         idle,
         partial(ridge_regression.refresh, arms, ridge),
-        before=lambda state, pull: state.counts[pull.arm],
         **made_for(arms),
     )

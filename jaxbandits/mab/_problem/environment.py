@@ -8,14 +8,14 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key
+from jaxbandits.base import Array, Environment, Key, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
-from jaxbandits.streams import Numbered, key_of, opened, plain
+from jaxbandits.streams import key_of
 
 
 class Pull(NamedTuple):
@@ -47,13 +47,13 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
             run, for Bernoulli arms, and for a stream without leaps.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
             algorithm, so that algorithms can be compared on the same rewards. For Gaussian arms this holds also within
-            a leap; leaps of Bernoulli arms, whose sums are binomial, are refused. Answers the actions of
-            `jaxbandits.numbered(algorithm)`.
+            a leap; leaps of Bernoulli arms, whose sums are binomial, are refused.
 
     Returns:
         Environment. Its noise is normal (slots,) for Gaussian arms; for Bernoulli arms uniform, (slots,) without leaps
-        and (8, slots) with them; with a stream nothing. An idle slot pays exactly 0. Cost per round: O(slots), with a
-        stream for Gaussian arms 32 normal variables per slot, and 64 with leaps.
+        and (8, slots) with them; with a stream nothing. Its memory is (), with a stream the number of pulls of each
+        arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for Gaussian arms 32
+        normal variables per slot, and 64 with leaps.
 
     Raises:
         ValueError: the instance is not valid, or another argument is out of range.
@@ -71,13 +71,14 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         )
         paid = _walks(means, scale(problem), stream, leap) if is_gaussian else _numbered(means, stream)
 
-        def respond_stream(action: Numbered, noise: tuple[()]) -> Rewards:
+        def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
-            pull, before = opened(action)
-            _check_action(pull, problem.arms, slots)
-            return paid(pull, before)
+            _check_action(action, problem.arms, slots)
+            return paid(action, _earlier(counts, action)), counts.at[action.arms].add(action.times)
 
-        return Environment(lambda key: (), respond_stream, stream, **checked)
+        return Environment(
+            lambda key: jnp.zeros(problem.arms, jnp.int32), lambda key: (), respond_stream, stream, **checked
+        )
 
     answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
     shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
@@ -87,7 +88,7 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         _check_action(action, problem.arms, slots)
         return answer(action, noise)
 
-    return Environment(lambda key: draw(key, shape, means.dtype), respond, **checked)
+    return memoryless(lambda key: draw(key, shape, means.dtype), respond)._replace(**checked)
 
 
 def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
@@ -105,9 +106,14 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     return Rewards(sums, times)
 
 
-def _accepts(arms: int, action: Any) -> Array:
+def _earlier(counts: Array, action: Pull) -> Array:
+    """Counts the earlier pulls of each slot's arm, in earlier rounds and slots: int32 (slots,)."""
+    is_same = jnp.tril(action.arms[None] == action.arms[:, None], -1)
+    return entries(counts, action.arms) + jnp.sum(jnp.where(is_same, action.times[None], 0), axis=1, dtype=jnp.int32)
+
+
+def _accepts(arms: int, pull: Pull) -> Array:
     """True if every slot is idle or pulls an arm that exists."""
-    pull = plain(action)
     exists = (pull.arms >= 0) & (pull.arms < arms) & (pull.times > 0)
     return jnp.all(exists | (pull.times == 0))
 

@@ -17,7 +17,7 @@ from jaxbandits.mab._problem.environment import Pull, Rewards, receive
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
-from jaxbandits.numerics.indexing import entry, select
+from jaxbandits.numerics.indexing import select
 
 
 class Ones(NamedTuple):
@@ -134,7 +134,6 @@ def algorithm_from_rule(
         decide,
         observe,
         idle,
-        before=lambda state, action: pulled_before(state.counts, action),
         problem=lambda: {"arms": K},
         receive=partial(receive, problem),
     )
@@ -146,11 +145,6 @@ def estimates(problem: Problem, state: State) -> Estimates:
     # Lots depend on the pulls and not on the round, so leaps draw the same ones.
     lots = () if isinstance(state.ties, tuple) else unfused(ties.lots(state.ties, state.pulls))
     return Estimates(state.pulls, counts, total_rewards(problem, state) / counts, lots)
-
-
-def pulled_before(counts: Array, action: Pull) -> Array:
-    """Counts the earlier pulls of each slot's arm, int32 (slots,); no two slots of a round have the same arm."""
-    return jax.vmap(lambda arm: entry(counts, arm))(action.arms)
 
 
 def total_rewards(problem: Problem, state: State) -> Array:
