@@ -90,12 +90,12 @@ def cases():
         ),
         "kl_lucb": Case(
             mab.kl_lucb(ONES.problem, delta=0.1),
-            mab.environment(ONES, slots=2, stream=STREAM),
+            mab.environment(ONES, mab.kl_lucb(ONES.problem, delta=0.1), stream=STREAM),
             lambda state: state.counts,
         ),
         "successive_rejects": Case(
             mab.successive_rejects(ARMS.problem, horizon=200, leap=30),
-            mab.environment(ARMS, leap=30, stream=STREAM),
+            mab.environment(ARMS, mab.successive_rejects(ARMS.problem, horizon=200, leap=30), stream=STREAM),
             lambda state: state.counts,
         ),
     }
@@ -126,7 +126,7 @@ def test_slots_of_one_arm_pay_its_next_rewards():
     def rewards(arms, rounds):
         decision = Decision(mab.Pull(jnp.int32(arms), once), jnp.zeros((), bool), jnp.int32(0))
         algorithm = Algorithm(lambda key: zero, lambda key, state: decision, observe, idle)
-        environment = mab.environment(ARMS, slots=2, stream=STREAM)
+        environment = mab.environment(ARMS, algorithm, stream=STREAM)
         return jaxbandits.trace(KEY, algorithm, environment, rounds=rounds).observations.sums
 
     np.testing.assert_array_equal(rewards([1, 1], 2).ravel(), rewards([1, 0], 4)[:, 0])

@@ -52,7 +52,6 @@ SURE: dict[str, Callable[..., Algorithm]] = {
     "elimination": mab.successive_elimination,
     "lil'UCB": mab.lil_ucb,
 }
-SLOTS = {"LUCB": 2, "KL-LUCB": 2}
 BUDGET: dict[str, Callable[..., Algorithm]] = {
     "SR": mab.successive_rejects,
     "SR, leap": partial(mab.successive_rejects, leap=ROUNDS),
@@ -93,11 +92,11 @@ def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorit
     law = LAW.get(rule, "Gaussian")
     instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
     leap = ROUNDS if rule.endswith(", leap") else 1
-    environment = mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
     shape: dict[str, Any] = {"max_rounds": LONGER * ROUNDS // DEAR.get(rule, 1)}
     # A budget ends by itself: many runs per lane, a million in all if a round is a phase.
     if rule in BUDGET:
         shape = {"max_rounds": ROUNDS, "runs": 2000 if leap > 1 else LONGER, "chunk": 16 if leap > 1 else None}
+    environment = mab.environment(instance, factory(instance.problem))
     build = always(partial(factory, instance.problem), environment)
     plain = partial(arms.rate, rule.removesuffix(", leap"), law, MEANS)
     bar = BARS.get(rule) if lanes == LANES[1] else None

@@ -64,7 +64,8 @@ def of_mab() -> list[Twin]:
 
     def made(dtype: str, name: str, make: Any) -> Built:
         instance = make(dtype=dtype)
-        return arms.SURE[name](instance.problem, delta=0.1), mab.environment(instance, slots=arms.SLOTS.get(name, 1))
+        algorithm = arms.SURE[name](instance.problem, delta=0.1)
+        return algorithm, mab.environment(instance, algorithm)
 
     listed = []
     for name in arms.SURE:

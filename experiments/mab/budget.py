@@ -101,7 +101,8 @@ def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tu
         extra = {"leap": leap} if rule in IN_LEAPS else {}
         extra |= {"hardness": mab.hardness(instance).H1} if rule == "UCB-E" else {}
         horizon = budgets[0] if rule == "SR" else task["budget"]
-        return RULES[rule](instance.problem, horizon=horizon, **extra), mab.environment(instance, leap=leap)
+        algorithm = RULES[rule](instance.problem, horizon=horizon, **extra)
+        return algorithm, mab.environment(instance, algorithm)
 
     results = simulate(
         f"mab budget, {K} arms, {', '.join(map(str, budgets))}: {rule}{', step by step' * step}",

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -20,27 +20,20 @@ LONGEST = 300_000  # rounds after which a run is censored: greedy rules may neve
 FALSE_ALARM = 1e-6  # all tables together test some hundred cells
 
 
-class Rule(NamedTuple):
-    """A rule of fixed confidence."""
-
-    factory: Callable[..., Algorithm]  # (problem, *, delta) -> Algorithm
-    slots: int = 1
-
-
-RULES = {
-    "uniform": Rule(mab.uniform),
-    "TaS, D": Rule(mab.tas),
-    "TaS, C": Rule(partial(mab.tas, tracking="C")),
-    "TTTS": Rule(mab.ttts),
-    "T3C": Rule(mab.t3c),
-    "TTUCB": Rule(mab.ttucb),
-    "EB-TC": Rule(mab.eb_tc),
-    "EB-TCI": Rule(mab.eb_tci),
-    "LUCB": Rule(mab.lucb, 2),
-    "KL-LUCB": Rule(mab.kl_lucb, 2),
-    "UGapE": Rule(mab.ugape),
-    "elimination": Rule(mab.successive_elimination),
-    "lil'UCB": Rule(mab.lil_ucb),
+RULES: dict[str, Callable[..., Algorithm]] = {  # (problem, *, delta) -> Algorithm
+    "uniform": mab.uniform,
+    "TaS, D": mab.tas,
+    "TaS, C": partial(mab.tas, tracking="C"),
+    "TTTS": mab.ttts,
+    "T3C": mab.t3c,
+    "TTUCB": mab.ttucb,
+    "EB-TC": mab.eb_tc,
+    "EB-TCI": mab.eb_tci,
+    "LUCB": mab.lucb,
+    "KL-LUCB": mab.kl_lucb,
+    "UGapE": mab.ugape,
+    "elimination": mab.successive_elimination,
+    "lil'UCB": mab.lil_ucb,
 }
 TOP_TWO = ("T3C", "TTUCB", "EB-TCI")  # rules with a share of the leader that are known to stop
 
@@ -65,7 +58,7 @@ def runs(
     twenty times slower. Otherwise every sweep has its own noise. Columns: `wrong` (the answer is not epsilon-best),
     `counts` (K,), and with marks `curve.wrong`.
     """
-    factory, slots = RULES[rule]
+    factory = RULES[rule]
     heading = f"{name}: {rule}{''.join(f', {key} {show(value)}' for key, value in settings.items())}"
 
     def is_wrong(answer: Any) -> Any:
@@ -74,7 +67,7 @@ def runs(
     def build(task: Any, key: Any) -> tuple:
         arguments = settings | ({"epsilon": epsilon} if epsilon else {})
         algorithm = factory(instance.problem, delta=task["delta"], **arguments)
-        made = algorithm, mab.environment(instance, slots=slots, stream=key if paired else None)
+        made = algorithm, mab.environment(instance, algorithm, stream=key if paired else None)
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
 
     def watch(state: Any, decision: Decision) -> dict[str, Any]:

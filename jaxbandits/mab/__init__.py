@@ -25,7 +25,7 @@ threshold is a heuristic that experiments use.
 | `t3c` | the best arm of a posterior draw, or its challenger with the smallest transport cost |
 | `ttucb` | the arm with the best upper bound, or its challenger |
 | `eb_tc`, `eb_tci` | the empirical best arm, or its challenger; the second starves no arm |
-| `lucb`, `kl_lucb` | the empirical best arm and its most optimistic rival, both at once (`slots=2`) |
+| `lucb`, `kl_lucb` | the empirical best arm and its most optimistic rival, both at once |
 | `ugape` | of the leader and its strongest rival, the one with fewer pulls |
 | `successive_elimination` | all arms that can still be the best, in turn |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |

@@ -33,8 +33,8 @@ CALLS = {
     "eb_tci": Call(mab.eb_tci, TOP_TWO, fine=OPTIONAL),
     "environment": Call(
         mab.environment,
-        {"instance": INSTANCE, "slots": 1, "leap": 1, "stream": jax.random.key(0)},
-        fine={"stream": ("none",)},
+        {"instance": INSTANCE, "algorithm": mab.ucb1(INSTANCE.problem), "stream": jax.random.key(0)},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),

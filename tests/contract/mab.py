@@ -12,14 +12,14 @@ from jaxbandits.numerics import thresholds
 MEANS = (0.2, 0.7, 0.4)
 
 
-def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int = 1, **defaults: Any):
+def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, **defaults: Any):
     """Makes a case of three arms, the second best trailing by 0.3."""
 
     def make(dtype, shown=None, **hyperparameters):
         instance = mab.bernoulli(MEANS, dtype=dtype) if ones else mab.gaussian(MEANS, noise_scale=0.5, dtype=dtype)
         settings = defaults | hyperparameters
         algorithm = factory(instance.problem if shown is None else shown(instance.problem), **settings)
-        return algorithm, mab.environment(instance, slots=slots, leap=settings.get("leap", 1))
+        return algorithm, mab.environment(instance, algorithm)
 
     return make
 
@@ -66,8 +66,8 @@ CASES = {
     "tas-plan": Case(
         _tested(mab.tas, ones=True, tracking="C", replan_every=5), {"delta": (0.1, 0.001)}, {"replan_every": 2}
     ),
-    "lucb": Case(_tested(mab.lucb, slots=2), TEST, INTERVALS),
-    "kl-lucb": Case(_tested(mab.kl_lucb, ones=True, slots=2), TEST, INTERVALS),
+    "lucb": Case(_tested(mab.lucb), TEST, INTERVALS),
+    "kl-lucb": Case(_tested(mab.kl_lucb, ones=True), TEST, INTERVALS),
     "ugape": Case(_tested(mab.ugape), TEST, INTERVALS),
     "successive-elimination": Case(_tested(mab.successive_elimination), {"delta": (0.1, 0.001)}),
     "lil-ucb": Case(

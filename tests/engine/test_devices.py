@@ -338,7 +338,7 @@ def test_default_lanes_of_an_accelerator():
 
     def lanes(state_bytes: int, tasks: int) -> int:
         state = jax.ShapeDtypeStruct((state_bytes,), np.uint8)
-        return default_lanes(Shapes(state, (), Curves({}, {})), mesh, tasks)
+        return default_lanes(Shapes(state, (), (), Curves({}, {})), mesh, tasks)
 
     assert lanes(500, 100) == 56  # half of them in each of two batches
     assert lanes(500, 10**5) < lanes(500, 10**6) < lanes(500, 10**7)

@@ -176,7 +176,9 @@ def test_an_idle_action_that_the_environment_does_not_have_is_named():
 
 def test_an_observation_that_is_not_finite_is_blamed_on_the_environment():
     silent = memoryless(NOISE.noise, lambda action, noise: jnp.where(action > 0, jnp.nan, 0.0))
-    with pytest.raises(AssertionError, match=r"respond\(action, noise\) of the environment is not finite in round 0"):
+    with pytest.raises(
+        AssertionError, match=r"respond\(memory, action, noise\) of the environment is not finite in round 0"
+    ):
         check(GOOD, silent, key=KEY, rounds=40)
 
 

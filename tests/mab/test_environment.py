@@ -14,6 +14,11 @@ from jaxbandits.numerics.compensated import Sum
 KEY = jax.random.key(0)
 
 
+def leaping(instance, leap):
+    """Returns the environment of a rule that leaps."""
+    return mab.environment(instance, mab.successive_rejects(instance.problem, horizon=200, leap=leap))
+
+
 def draws(environment, action, n=20_000):
     keys = jax.random.split(KEY, n)
     return jax.device_get(
@@ -23,7 +28,7 @@ def draws(environment, action, n=20_000):
 
 def test_gaussian_sums_have_their_law():
     instance = mab.gaussian([1.0, -2.0, 0.5], noise_scale=0.5)
-    sums, times = draws(mab.environment(instance, leap=9), pull([0, 1, 2], [1, 9, 0]))
+    sums, times = draws(leaping(instance, 9), pull([0, 1, 2], [1, 9, 0]))
     np.testing.assert_array_equal(times[0], [1, 9, 0])
     np.testing.assert_allclose(sums.mean(axis=0), [1, -18, 0], atol=0.05)
     np.testing.assert_allclose(sums.std(axis=0), [0.5, 1.5, 0], rtol=0.03)
@@ -42,7 +47,7 @@ def test_bernoulli_rewards_have_their_law():
 
 def test_bernoulli_leaps_have_their_law_and_miss_at_times():
     instance = mab.bernoulli([0.3, 0.9, 0.5])
-    sums, times = draws(mab.environment(instance, leap=60), pull([0, 1, 2], [60, 7, 0]))
+    sums, times = draws(leaping(instance, 60), pull([0, 1, 2], [60, 7, 0]))
     assert set(np.unique(times[:, 0])) == {0, 60}
     assert 0 < (times[:, 0] == 0).mean() < 0.01
     assert (times[:, 1] == 7).all()
@@ -55,7 +60,7 @@ def test_bernoulli_leaps_have_their_law_and_miss_at_times():
 def test_pulls_without_a_law_end_the_run():
     environment = mab.environment(mab.bernoulli([0.3, 0.5]))
     assert np.isnan(draws(environment, pull([0], [2]), 2).sums).all()
-    leaps = mab.environment(mab.bernoulli([0.3, 0.5]), leap=5)
+    leaps = leaping(mab.bernoulli([0.3, 0.5]), 5)
     assert np.isnan(draws(leaps, pull([0, 1], [6, 0]), 2).sums[:, 0]).all()
     algorithm = mab.eb_tci(mab.Bernoulli(2), delta=0.1)
 
@@ -92,7 +97,7 @@ def test_sums_are_integers_or_exact_enough():
 
 def test_lucb_needs_two_slots():
     instance = mab.gk1()
-    with pytest.raises(ValueError, match=r"slots must fit the algorithm's actions, .*, got 1"):
+    with pytest.raises(ValueError, match=r"action must have arrays of shape \(1,\), .*, got \(2,\)"):
         jaxbandits.run(KEY, mab.lucb(instance.problem, delta=0.1), mab.environment(instance), max_rounds=10)
 
 
@@ -116,14 +121,15 @@ def test_a_stream_pays_the_same_alone_and_in_leaps():
 
     def end(leap):
         algorithm = mab.successive_rejects(normal.problem, horizon=60, leap=leap)
-        environment = mab.environment(normal, leap=leap, stream=stream)
+        environment = mab.environment(normal, algorithm, stream=stream)
         return jax.jit(lambda key: jaxbandits.run(key, algorithm, environment, max_rounds=90, chunk=8))(KEY).state
 
     single, leaps = end(1), end(60)
     np.testing.assert_array_equal(single.counts, leaps.counts)
     np.testing.assert_allclose(single.sums, leaps.sums, rtol=1e-9)
     with pytest.raises(ValueError, match="stream must be None for leaps of Bernoulli arms"):
-        mab.environment(mab.gk1(), leap=5, stream=stream)
+        leaps = mab.successive_rejects(mab.gk1().problem, horizon=200, leap=5)
+        mab.environment(mab.gk1(), leaps, stream=stream)
     ones = mab.environment(mab.gk1(), stream=stream)
     respond = jax.jit(lambda n: ones.respond(ones.init(KEY).at[2].set(n), pull([2]), ())[0].sums[0])
     sums = np.array([respond(np.int32(n)) for n in [*range(40), *range(40)]])

@@ -49,12 +49,11 @@ def test_a_horizon_may_be_traced():
         "UCB-E": partial(mab.ucb_e, hardness=400.0),
     }
     for name, rule in rules.items():
-        environment = mab.environment(instance, leap=64 if name == "halving" else 1)
 
-        def one(horizon, rule=rule, environment=environment):
-            end = jaxbandits.run(
-                jax.random.key(0), rule(instance.problem, horizon=horizon), environment, max_rounds=200, chunk=64
-            )
+        def one(horizon, rule=rule):
+            algorithm = rule(instance.problem, horizon=horizon)
+            environment = mab.environment(instance, algorithm)
+            end = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=200, chunk=64)
             return end.pulls, end.state.counts
 
         pulls, counts = jax.jit(jax.vmap(one))(np.array([24, 64], np.int32))
@@ -68,7 +67,7 @@ def test_leaps_have_the_law_of_single_pulls():
     instance, rates = mab.bernoulli((0.6, 0.5, 0.5, 0.5)), {}
     for leap in (1, 100):
         algorithm = mab.successive_rejects(instance.problem, horizon=100, leap=leap)
-        environment = mab.environment(instance, leap=leap)
+        environment = mab.environment(instance, algorithm)
 
         def one(key, algorithm=algorithm, environment=environment):
             end = jaxbandits.run(key, algorithm, environment, max_rounds=120, chunk=8)
@@ -104,8 +103,8 @@ def test_the_error_does_not_depend_on_where_the_best_arm_stands(rule):
 
     def build(task, key):
         problem = mab.Bernoulli(8)
-        environment = mab.environment(mab.Instance(problem, task["means"]), leap=leap)
-        return factory(problem, horizon=120, **settings), environment
+        algorithm = factory(problem, horizon=120, **settings)
+        return algorithm, mab.environment(mab.Instance(problem, task["means"]), algorithm)
 
     means = np.array([(*FEW[:best], 0.05, *FEW[best:]) for best in PLACES])
     results = jaxbandits.sweep(
@@ -131,7 +130,7 @@ def test_published_error_rates():
         0.341: mab.sequential_halving(instance.problem, horizon=2000, leap=2000),
     }
     for rate, algorithm in cases.items():
-        environment = mab.environment(instance, leap=2000)
+        environment = mab.environment(instance, algorithm)
 
         def one(key, algorithm=algorithm, environment=environment):
             return jaxbandits.run(key, algorithm, environment, max_rounds=80, chunk=8).answer

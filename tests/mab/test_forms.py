@@ -99,7 +99,7 @@ NORMAL, ONES = mab.Gaussian(4), mab.Bernoulli(4)
         (lambda: mab.continuous_rejects(NORMAL, horizon=3), r"horizon must be an integer in \[4,"),
         (lambda: mab.ucb_e(NORMAL, horizon=3, hardness=1.0), r"horizon must be an integer in \[4,"),
         (
-            lambda: mab.environment(mab.bernoulli((0.6, 0.5)), leap=9, stream=KEY),
+            lambda: mab.environment(mab.gk1(), mab.successive_rejects(ONES, horizon=90, leap=9), stream=KEY),
             "stream must be None for leaps of Bern",
         ),
         (

@@ -56,7 +56,7 @@ MOST_DIFFERENT = ("ucb1", "imed", "eb_tci", "ttucb", "tas", "lucb", "ugape")
 def test_arms_of_equal_means_are_pulled_and_answered_equally_often(name):
     """Bernoulli arms of mean 1/2 after 14 pulls, most of whose statistics tie; 4000 runs, false alarm 1e-5 each."""
     algorithm, K, runs = EQUAL[name](mab.Bernoulli(4)), 4, 4000
-    environment = mab.environment(mab.bernoulli((0.5,) * K), slots=2 if "lucb" in name else 1)
+    environment = mab.environment(mab.bernoulli((0.5,) * K), algorithm)
 
     def one(key):
         end = jaxbandits.run(key, algorithm, environment, max_rounds=14, chunk=14)
@@ -97,10 +97,10 @@ def test_projections_by_hand():
     np.testing.assert_allclose(program(np.array([0.5, 0.3, 0.2]), 0.1), [0.5, 0.3, 0.2])
 
 
-def stopped(instance, algorithm, *, seeds, slots=1, max_rounds=10**6):
+def stopped(instance, algorithm, *, seeds, max_rounds=10**6):
     """Returns the pulls and the answers of all runs."""
     results = jaxbandits.sweep(
-        lambda task, key: (algorithm, mab.environment(instance, slots=slots)),
+        lambda task, key: (algorithm, mab.environment(instance, algorithm)),
         seeds=seeds,
         key=KEY,
         max_rounds=max_rounds,
@@ -146,8 +146,7 @@ def test_mean_stopping_times(name):
     make, factory, mean, error = EXAMPLES[name]
     # TTTS makes many draws per round, so it gets fewer runs.
     instance, seeds = make(), 200 if "ttts" in name else 400
-    slots = 2 if "lucb" in name else 1
-    pulls, answers = stopped(instance, factory(instance.problem, delta=0.1), seeds=seeds, slots=slots)
+    pulls, answers = stopped(instance, factory(instance.problem, delta=0.1), seeds=seeds)
     deviation = pulls.std() / seeds**0.5
     print(f"{name}: {pulls.mean():.0f} +- {deviation:.0f} (expected {mean} +- {error}), {(answers != 0).sum()} errors")
     assert abs(pulls.mean() - mean) < 4 * np.hypot(deviation, error)

@@ -22,11 +22,7 @@ RULES += [mab.ucb1, mab.kl_ucb, mab.imed, mab.bayes_ucb, mab.thompson, mab.moss_
 def test_no_round_has_a_loop_of_unknown_length(kind):
     instance = getattr(mab, kind)(np.array([0.5, 0.4, 0.3, 0.1]))
     for rule in RULES:
-        keywords = getattr(rule, "keywords", {})
         algorithm = rule(instance.problem)
-        slots = algorithm.idle.arms.shape[0]
-        environment = mab.environment(instance, slots=slots, leap=keywords.get("leap", 1))
-
-        primitives = primitives_of_a_round(algorithm, environment)
+        primitives = primitives_of_a_round(algorithm, mab.environment(instance, algorithm))
         assert primitives, rule
         assert "while" not in primitives, rule

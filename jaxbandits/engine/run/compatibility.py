@@ -142,8 +142,8 @@ def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
     for name in ours:
         if name in theirs and (differ := _difference(ours[name], theirs[name])):
             raise ValueError(
-                f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance. "
-                "To let them differ, use environment._replace(problem=None)"
+                f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance, "
+                "and give the algorithm to the environment. To let them differ, use environment._replace(problem=None)"
             )
 
 

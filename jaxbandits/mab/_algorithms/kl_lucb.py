@@ -17,8 +17,8 @@ def kl_lucb(
 ) -> Algorithm:
     """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
-    The interval of an arm with N pulls is all q with N kl(mean, q) <= threshold; for Gaussian arms that is `lucb`. The
-    environment needs `slots=2`.
+    The interval of an arm with N pulls is all q with N kl(mean, q) <= threshold; for Gaussian arms that is `lucb`. An
+    action has two slots.
 
     Arguments, result and errors: see `lucb`.
 

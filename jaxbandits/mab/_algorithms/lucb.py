@@ -23,7 +23,7 @@ def lucb(
     """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
     The intervals are mean -+ noise_scale sqrt(2 threshold / N), with noise_scale 1/2 for Bernoulli arms. The test comes
-    before the two pulls. The environment needs `slots=2`.
+    before the two pulls. An action has two slots.
 
     Args:
         problem: `Gaussian` or `Bernoulli`.

@@ -8,13 +8,14 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, memoryless
+from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
+from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
 
@@ -32,7 +33,9 @@ class Rewards(NamedTuple):
     times: Array  # int32 (slots,)   pulls that were made: 0, or as many as requested
 
 
-def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Key | None = None) -> Environment:
+def environment(
+    instance: Instance, algorithm: Algorithm | Pull | None = None, *, stream: Key | None = None
+) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
@@ -41,10 +44,10 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
 
     Args:
         instance: the truth.
-        slots: number of slots of an action, an int >= 1: 1, or 2 for `lucb` and `kl_lucb`. With leaps there is one for
-            every arm.
-        leap: largest number of pulls of a slot, an int >= 1, as for the algorithm. More pulls give NaN, which ends the
-            run, for Bernoulli arms, and for a stream without leaps.
+        algorithm: the algorithm that will pull. Its actions say the number of slots, and its problem the largest number
+            of pulls of a slot, `leap`. More pulls give NaN, which ends the run, for Bernoulli arms, and for a stream
+            without leaps. If None, an action has one slot and makes one pull; an action stands for an algorithm of your
+            own that does not leap.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
             algorithm, so that algorithms can be compared on the same rewards. For Gaussian arms this holds also within
             a leap; leaps of Bernoulli arms, whose sums are binomial, are refused.
@@ -56,13 +59,16 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         normal variables per slot, and 64 with leaps.
 
     Raises:
-        ValueError: the instance is not valid, or another argument is out of range.
+        ValueError: the instance is not valid, the algorithm makes other actions, or `stream` is no key or is given for
+            leaps of Bernoulli arms.
     """
     problem, means = checked_instance(instance)
-    slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
-    slots = problem.arms if leap > 1 else slots
+    idle, declared = form_of(algorithm, idle_pull(1))
+    checks.instance("algorithm", idle, Pull)
+    slots, leap = idle.arms.size, declared.get("leap", 1)
     is_gaussian = isinstance(problem, Gaussian)
-    checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
+    checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms, "leap": leap}}
+    checked["accepts"] = partial(_accepts, problem.arms)
     checked["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
     if stream is not None:
         checks.key("stream", stream)
@@ -89,6 +95,11 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         return answer(action, noise)
 
     return memoryless(lambda key: draw(key, shape, means.dtype), respond)._replace(**checked)
+
+
+def idle_pull(slots: int) -> Pull:
+    """Returns the action that pulls nothing."""
+    return Pull(jnp.zeros(slots, jnp.int32), jnp.zeros(slots, jnp.int32))
 
 
 def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
@@ -122,8 +133,8 @@ def _check_action(action: Pull, arms: int, slots: int) -> None:
     """Raises `ValueError` for an action of another shape, or an arm that is known not to exist."""
     # Broadcasting would answer an action of another shape with too little noise.
     shape = action.arms.shape
-    rule = f"fit the algorithm's actions, arrays of shape {shape} (if it leaps, give its leap instead)"
-    require(shape == (slots,), "slots", rule, slots)
+    expected = f"have arrays of shape {(slots,)}, as the environment was made. Give it the algorithm"
+    require(shape == (slots,), "action", expected, shape)
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 

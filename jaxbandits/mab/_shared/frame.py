@@ -8,12 +8,11 @@ from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
-import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
-from jaxbandits.mab._problem.environment import Pull, Rewards, receive
+from jaxbandits.mab._problem.environment import Pull, Rewards, idle_pull, receive
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
@@ -70,7 +69,7 @@ def algorithm_from_rule(
     *,
     slots: int = 1,
     in_turn: bool = True,
-    slot_per_arm: bool = False,
+    leap: int = 1,
     draws_lots: bool | None = None,
 ) -> Algorithm:
     """Builds the algorithm that follows a rule.
@@ -78,15 +77,16 @@ def algorithm_from_rule(
     Args:
         problem: kind of the rewards.
         rule: choice of the next pull.
-        slots: number of slots of an action.
+        slots: number of slots of an action without leaps.
         in_turn: whether every arm is pulled once, in turn, before the rule applies. No run stops before.
-        slot_per_arm: whether an action has K slots, slot i for arm i.
+        leap: largest number of pulls of a slot. With more than 1, an action has K slots, slot i for arm i.
         draws_lots: whether lots break ties. If None, only for Bernoulli arms, whose means tie.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
     """
-    K = problem.arms
+    K, slot_per_arm = problem.arms, leap > 1
+    slots = K if slot_per_arm else slots
     draws_lots = isinstance(problem, Bernoulli) if draws_lots is None else draws_lots
 
     def init(key: Key) -> State:
@@ -128,13 +128,12 @@ def algorithm_from_rule(
             sums = _add(state.sums, observation, by_arm)
         return State(pulls, counts, sums, memory=memory, ties=state.ties)
 
-    idle = jax.tree.map(lambda x: jnp.zeros(slots, x.dtype), Pull(jnp.int32(0), jnp.int32(0)))
     return Algorithm(
         init,
         decide,
         observe,
-        idle,
-        problem=lambda: {"arms": K},
+        idle_pull(slots),
+        problem=lambda: {"arms": K, "leap": leap},
         receive=partial(receive, problem),
     )
 

@@ -130,4 +130,4 @@ def algorithm_from_schedule(problem: Problem, schedule: Sequence[Phase], *, leap
     nothing = jnp.zeros(K, jnp.int32)
     start = Progress(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
     rule = Rule(choose, start, remember)
-    return algorithm_from_rule(problem, rule, slots=1 if leap == 1 else K, in_turn=False, slot_per_arm=leap > 1)
+    return algorithm_from_rule(problem, rule, in_turn=False, leap=leap)
