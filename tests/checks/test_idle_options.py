@@ -16,15 +16,6 @@ def test_printed_posterior_of_coins_is_refused():
         COINS(posterior="printed")
 
 
-@pytest.mark.parametrize("option", ["pull_variance", "z"])
-@pytest.mark.parametrize("rule", ["saqm", "icb", "exhaustive", "spectral", "sa_foa"])
-def test_option_of_leaps_without_leaps_is_refused(rule, option):
-    make = partial(getattr(fullbandit, rule), DESIGN, delta=0.1, epsilon=0.1)
-    make(pace=fullbandit.Pace(growth=None))
-    with pytest.raises(ValueError, match=rf"^pace.{option} must be None with a growth of None, got 2\.0"):
-        make(pace=fullbandit.Pace(growth=None, **{option: 2.0}))
-
-
 def test_drawn_lotteries_with_leaps_are_refused():
     make = partial(fullbandit.sa_foa, DESIGN, delta=0.1, epsilon=0.1, sampling=fullbandit.Sampling(lottery="draw"))
     make(pace=fullbandit.Pace(growth=None))

@@ -120,7 +120,8 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
 def fields(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the mutations of each field of a struct of options; None is the default of several."""
     for field in value._fields:
-        for mutation, mutated in mutations(getattr(value, field)):
+        part = getattr(value, field)
+        for mutation, mutated in [*mutations(part), *(fields(part) if hasattr(part, "_fields") else ())]:
             if mutation != "none":
                 yield f"{field}, {mutation}", value._replace(**{field: mutated})
 

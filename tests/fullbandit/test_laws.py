@@ -64,8 +64,8 @@ def compiled(rule):
     @jax.jit
     def end(key, design, theta):
         matrix = "limit" if rule == "limit" else "counts"
-        pace = fullbandit.Pace(pull_variance=K * NOISE**2, design_matrix=matrix)
-        pace = pace._replace(growth=0.005) if rule == "sa_foa" else pace
+        growth = fullbandit.Growth(0.005 if rule == "sa_foa" else 0.001, pull_variance=K * NOISE**2)
+        pace = fullbandit.Pace(growth=growth, design_matrix=matrix)
         algorithm = RULES[rule](design, delta=DELTA, epsilon=EPSILON, noise_scale=SCALE, pace=pace)
         truth = fullbandit.Instance(theta, K, NOISE)
         return run(key, algorithm, fullbandit.environment(truth, design), max_rounds=3000)
