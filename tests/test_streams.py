@@ -264,7 +264,10 @@ def test_numbered_keeps_the_run(linear_sums):
     ("call", "message"),
     [
         (lambda: linear.environment(SOARE, linear.Bridge, stream=STREAM), "stream must be None for a Bridge"),
-        (lambda: linear.environment(linear.canonical(0.5), noise="sign", leap=2, stream=STREAM), "stream must be None"),
+        (
+            lambda: linear.environment(linear.canonical(0.5), noise=linear.Signs(2), stream=STREAM),
+            "stream must be None",
+        ),
         (lambda: fullbandit.environment(TOP3, DESIGN, noise="bernoulli", stream=STREAM), "stream must be None|theta"),
         (lambda: kcenter.environment(JUDGED, action=kcenter.Counts, stream=STREAM), "stream must be None for binomial"),
         (

@@ -81,7 +81,7 @@ from jaxbandits.linear._algorithms.xy_adaptive import xy_adaptive
 from jaxbandits.linear._algorithms.xy_static import xy_static
 from jaxbandits.linear._algorithms.xy_static_exact import xy_static_exact
 from jaxbandits.linear._problem.arms import reduce_rank
-from jaxbandits.linear._problem.environment import Allocation, Bridge, Pull, Step, environment
+from jaxbandits.linear._problem.environment import Allocation, Bridge, Pull, Signs, Step, environment
 from jaxbandits.linear._problem.generators import (
     canonical,
     separated_arms,
@@ -143,6 +143,7 @@ __all__ = [
     "Proved",
     "Pull",
     "RatioTables",
+    "Signs",
     "Step",
     "XYOracle",
     "canonical",

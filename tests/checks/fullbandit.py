@@ -56,17 +56,17 @@ CALLS = {
     ),
     "environment": Call(
         fullbandit.environment,
-        {"instance": INSTANCE, "design": DESIGN, "noise": "bernoulli", "sampler": "exact"} | {"stream": None},
+        {"instance": INSTANCE, "design": DESIGN, "noise": "bernoulli", "stream": None},
         fine={"stream": ("none",)},
     ),
     "environment, shared": Call(
         fullbandit.environment,
-        {"instance": INSTANCE, "design": DESIGN, "noise": "gaussian", "sampler": "exact", "stream": jax.random.key(0)},
+        {"instance": INSTANCE, "design": DESIGN, "noise": "gaussian", "stream": jax.random.key(0)},
         fine={"stream": ("none",)},
     ),
     "environment, replay": Call(
         fullbandit.environment,
-        {"instance": REPLAYED, "design": DESIGN, "noise": "replay", "sampler": "exact"} | {"stream": None},
+        {"instance": REPLAYED, "design": DESIGN, "noise": "replay", "stream": None},
         fine={"stream": ("none",)},
     ),
     "estimator": Call(fullbandit.estimator, {"design": DESIGN, "design_matrix": "limit"}),

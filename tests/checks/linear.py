@@ -96,12 +96,17 @@ CALLS = {
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
         linear.environment,
-        {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1, "stream": KEY},
+        {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "stream": KEY},
         fine={"stream": ("none",)},
     ),
     "environment, sign": Call(
         linear.environment,
-        {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1, "stream": None},
+        {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "stream": None},
+        fine={"stream": ("none",)},
+    ),
+    "environment, signs": Call(
+        linear.environment,
+        {"instance": INSTANCE, "action": linear.Pull, "noise": linear.Signs(4), "stream": None},
         fine={"stream": ("none",)},
     ),
     "estimate": Call(

@@ -30,7 +30,8 @@ FAMILIES = TABLES[:6]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
-    *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved, mab.LogFactor),
+    *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved, linear.Signs),
+    mab.LogFactor,
 )
 WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.

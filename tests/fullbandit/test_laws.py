@@ -164,7 +164,7 @@ def test_next_pull_is_of_the_superarm_furthest_behind(seed, equal, t):
 tracked = jax.jit(fullbandit.tracking_counts)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize("name", ["gaussian", "bernoulli_normal"])
 @often
 @given(seed=seeds, first=st.integers(0, 10**6), second=st.integers(0, 10**6))
 def test_means_and_variances_of_blocks_add_up(name, seed, first, second):
@@ -184,7 +184,7 @@ def moments(name):
     @jax.jit
     def both(design, theta, counts):
         truth = fullbandit.Instance(theta, K, NOISE)
-        environment = fullbandit.environment(truth, design, noise=name, sampler="normal")
+        environment = fullbandit.environment(truth, design, noise=name)
         pulls = fullbandit.Pulls(counts)
         quiet, loud = (environment.respond(pulls, jnp.full(SIZE, noise)) for noise in (0.0, 1.0))
         return quiet, (loud - quiet) ** 2

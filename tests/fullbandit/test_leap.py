@@ -167,7 +167,7 @@ def test_growth_delays_a_little_and_saves_rounds(factory, options):
 def test_stopping_time_without_noise_equals_the_literal_rule(factory, options):
     theta = jnp.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
     algorithm = factory(DESIGN, delta=0.05, epsilon=0.3, pace=Pace(growth=0.0), **options)
-    answers = environment(Instance(theta, K), DESIGN, noise="bernoulli", sampler="normal")
+    answers = environment(Instance(theta, K), DESIGN, noise="bernoulli_normal")
     end = jax.jit(lambda key: run(key, algorithm, answers, max_rounds=2000, chunk=32))(jax.random.key(1))
     assert end.status == Status.STOPPED
     settings = {"k": K, "delta": 0.05, "epsilon": 0.3, "noise_scale": options["noise_scale"]}

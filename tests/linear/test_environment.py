@@ -116,7 +116,7 @@ SUMS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # number of
 
 
 def test_sums_of_signs_are_binomial():
-    environment = linear.environment(canonical(list(SUMS.values())), noise="sign", leap=10**7)
+    environment = linear.environment(canonical(list(SUMS.values())), noise=linear.Signs(10**7))
     draw = jax.jit(lambda action: sample(environment, action))
     for arm, (times, mean) in enumerate(SUMS.items()):
         values = draw(Pull(jnp.array(arm), jnp.array(times)))
@@ -131,12 +131,12 @@ def test_an_allocation_of_signs_is_binomial_per_arm():
     np.testing.assert_array_equal(values[:, len(SUMS) :], np.broadcast_to([-9.0, 0.0, 5.0], (DRAWS, 3)))
 
 
-@pytest.mark.parametrize("leap", [1, 2])
-def test_a_pull_of_more_than_the_leap_gives_nan(leap):
-    environment = linear.environment(canonical([0.5, 0.1]), noise="sign", leap=leap)
-    noise = environment.noise(jax.random.key(0))
-    assert jnp.isfinite(environment.respond(Pull(jnp.array(0), jnp.array(leap)), noise))
-    assert jnp.isnan(environment.respond(Pull(jnp.array(0), jnp.array(leap + 1)), noise))
+@pytest.mark.parametrize(("noise", "leap"), [("sign", 1), (linear.Signs(1), 1), (linear.Signs(2), 2)])
+def test_a_pull_of_more_than_the_leap_gives_nan(noise, leap):
+    environment = linear.environment(canonical([0.5, 0.1]), noise=noise)
+    drawn = environment.noise(jax.random.key(0))
+    assert jnp.isfinite(environment.respond(Pull(jnp.array(0), jnp.array(leap)), drawn))
+    assert jnp.isnan(environment.respond(Pull(jnp.array(0), jnp.array(leap + 1)), drawn))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ ENVIRONMENTS = {
     "gaussian allocation": ({"action": Allocation}, Allocation(jnp.array([0, 0]))),
     "gaussian bridge": ({"action": Bridge}, Bridge(jnp.array([0, 0]), jnp.array([0, 2]), jnp.array([0.0, 3.0]))),
     "one sign": ({"noise": "sign"}, Pull(jnp.array(1), jnp.array(0))),
-    "sum of signs": ({"noise": "sign", "leap": 8}, Pull(jnp.array(1), jnp.array(0))),
+    "sum of signs": ({"noise": linear.Signs(8)}, Pull(jnp.array(1), jnp.array(0))),
     "sign allocation": ({"noise": "sign", "action": Allocation}, Allocation(jnp.array([0, 0]))),
 }
 
@@ -229,6 +229,10 @@ def test_bad_instances(noise, change, message):
         (
             {"noise": "sign", "action": Bridge},
             r"action must be Pull, Step or Allocation with noise='sign', got .*Bridge",
+        ),
+        (
+            {"noise": linear.Signs(8), "action": Allocation},
+            r"noise must be 'sign' for an Allocation, .*, got Signs\(leap=8\)",
         ),
         ({"action": int}, r"action must be Pull, Step, Allocation or Bridge with noise='gaussian', got .*int"),
     ],

@@ -51,16 +51,21 @@ class Bridge(NamedTuple):
     ahead_sums: Array  # float (K,)   not read if ahead is 0
 
 
+class Signs(NamedTuple):
+    """Noise "sign" for a `Pull` of many pulls at once, of the same arm."""
+
+    leap: int  # largest number of pulls of an action, at least 1; a `Pull` of more gives NaN, which ends the run
+
+
 Action = type[Pull] | type[Step] | type[Allocation] | type[Bridge]
-Noise = Literal["gaussian", "sign"]
+Law = Literal["gaussian", "sign"]
 
 
 def environment(
     instance: Instance,
     action: Action = Pull,
     *,
-    noise: Noise = "gaussian",
-    leap: int = 1,
+    noise: Law | Signs = "gaussian",
     stream: Key | None = None,
 ) -> Environment:
     """Builds the environment of an instance: a pull of arm a pays x_a.theta plus noise.
@@ -75,9 +80,9 @@ def environment(
     Args:
         instance: the truth; the observations have the dtype of its arms. Signs do not use its noise_scale.
         action: `Pull`, `Step`, `Allocation` or `Bridge`, the class of the algorithm's actions. Signs take no `Bridge`.
-        noise: "gaussian" or "sign".
-        leap: largest number of pulls of a `Pull` under signs. One pull costs a uniform variable, a sum a binomial one.
-            A `Pull` of more than `leap` gives NaN, which ends the run. Other actions may make any number of pulls.
+        noise: "gaussian" or "sign". With "sign", a `Pull` of more than one pull gives NaN, which ends the run;
+            `Signs(leap)` permits up to `leap`. One pull costs a uniform variable, a sum a binomial one. An `Allocation`
+            may make any number of pulls.
         stream: None or a key. If None, every round has fresh noise. With a key, the n-th pull of an arm pays the same
             in every run, at any time, alone or with others. Gaussian sums are then differences of one Brownian path
             (`numerics.brownian`), for up to 2^31 pulls of an arm. Actions must be `numbered`. Neither a `Bridge` nor
@@ -89,18 +94,21 @@ def environment(
         exactly 0. Cost per round: O(1), or O(K); with a stream 64 normal variables per arm, or one uniform for signs.
 
     Raises:
-        ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
+        ValueError: the instance is not valid, or `action`, `noise` or `stream` is not one of these; under
             signs, abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
     """
     arms, theta, noise_scale, items = checked_instance(instance)
-    checks.one_of("noise", noise, Noise)
-    leap = checks.whole("leap", leap, least=1)
+    signs, leap = None, 1
+    if isinstance(noise, Signs):
+        signs, leap, noise = noise, checks.whole("noise.leap", noise.leap, least=1), "sign"
+    checks.one_of("noise", noise, Law)
     answered = (Pull, Step, Allocation, Bridge) if noise == "gaussian" else (Pull, Step, Allocation)
     if not any(action is kind for kind in answered):
         names = [kind.__name__ for kind in answered]
         expected = f"be {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
         raise ValueError(f"action must {expected}, got {checks.show(action)}")
     action = Pull if action is Step else action  # both have the same answers
+    require(signs is None or action is Pull, "noise", "be 'sign' for an Allocation, which may make any pulls", signs)
     is_single = noise == "sign" and action is Pull and leap == 1
     if stream is not None:
         checks.key("stream", stream)

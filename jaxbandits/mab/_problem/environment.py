@@ -41,8 +41,8 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
 
     Args:
         instance: the truth.
-        slots: number of slots of an action, an int >= 1: 1, or 2 for `lucb` and `kl_lucb`. With leaps there is one for
-            every arm.
+        slots: number of slots of an action, an int >= 1: 1, or 2 for `lucb` and `kl_lucb`. It must stay 1 with leaps,
+            where every arm has a slot.
         leap: largest number of pulls of a slot, an int >= 1, as for the algorithm. More pulls give NaN, which ends the
             run, for Bernoulli arms, and for a stream without leaps.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
@@ -60,6 +60,7 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
     """
     problem, means = checked_instance(instance)
     slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
+    require(slots == 1 or leap == 1, "slots", "be 1 with leaps, where every arm has a slot", slots)
     slots = problem.arms if leap > 1 else slots
     is_gaussian = isinstance(problem, Gaussian)
     checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
