@@ -93,7 +93,7 @@ def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorit
     law = LAW.get(rule, "Gaussian")
     instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)
     leap = ROUNDS if rule.endswith(", leap") else 1
-    environment = mab.environment(instance, slots=SLOTS.get(rule, 1), leap=leap)
+    environment = mab.environment(instance, slots=SLOTS.get(rule), leap=leap)
     shape: dict[str, Any] = {"max_rounds": LONGER * ROUNDS // DEAR.get(rule, 1)}
     # A budget ends by itself: many runs per lane, a million in all if a round is a phase.
     if rule in BUDGET:

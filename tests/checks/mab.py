@@ -34,7 +34,7 @@ CALLS = {
     "environment": Call(
         mab.environment,
         {"instance": INSTANCE, "slots": 1, "leap": 1, "stream": jax.random.key(0)},
-        fine={"stream": ("none",)},
+        fine={"slots": ("none",), "stream": ("none",)},
     ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),

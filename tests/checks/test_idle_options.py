@@ -17,7 +17,7 @@ def test_printed_posterior_of_coins_is_refused():
 
 
 def test_slots_with_leaps_are_refused():
-    with pytest.raises(ValueError, match=r"^slots must be 1 with leaps, where every arm has a slot, got 2"):
+    with pytest.raises(ValueError, match=r"^slots must be \d+ with leaps, one for every arm, got 2"):
         mab.environment(mab.gk1(), slots=2, leap=5)
 
 

@@ -12,7 +12,7 @@ from jaxbandits.numerics import thresholds
 MEANS = (0.2, 0.7, 0.4)
 
 
-def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int = 1, **defaults: Any):
+def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, slots: int | None = None, **defaults: Any):
     """Makes a case of three arms, the second best trailing by 0.3."""
 
     def make(dtype, shown=None, **hyperparameters):

@@ -32,7 +32,9 @@ class Rewards(NamedTuple):
     times: Array  # int32 (slots,)   pulls that were made: 0, or as many as requested
 
 
-def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Key | None = None) -> Environment:
+def environment(
+    instance: Instance, *, slots: int | None = None, leap: int = 1, stream: Key | None = None
+) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
@@ -41,8 +43,8 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
 
     Args:
         instance: the truth.
-        slots: number of slots of an action, an int >= 1: 1, or 2 for `lucb` and `kl_lucb`. It must stay 1 with leaps,
-            where every arm has a slot.
+        slots: number of slots of an action, an int >= 1: 2 for `lucb` and `kl_lucb`. If None, 1, or with leaps one for
+            every arm, the only number that leaps permit.
         leap: largest number of pulls of a slot, an int >= 1, as for the algorithm. More pulls give NaN, which ends the
             run, for Bernoulli arms, and for a stream without leaps.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
@@ -59,9 +61,9 @@ def environment(instance: Instance, *, slots: int = 1, leap: int = 1, stream: Ke
         ValueError: the instance is not valid, or another argument is out of range.
     """
     problem, means = checked_instance(instance)
-    slots, leap = checks.whole("slots", slots, least=1), checks.whole("leap", leap, least=1)
-    require(slots == 1 or leap == 1, "slots", "be 1 with leaps, where every arm has a slot", slots)
-    slots = problem.arms if leap > 1 else slots
+    leap = checks.whole("leap", leap, least=1)
+    slots = (problem.arms if leap > 1 else 1) if slots is None else checks.whole("slots", slots, least=1)
+    require(leap == 1 or slots == problem.arms, "slots", f"be {problem.arms} with leaps, one for every arm", slots)
     is_gaussian = isinstance(problem, Gaussian)
     checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms}, "accepts": partial(_accepts, problem.arms)}
     checked["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
