@@ -58,7 +58,7 @@ Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixe
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
-from jaxbandits.mab._algorithms.bayes_ucb import bayes_ucb
+from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
 from jaxbandits.mab._algorithms.eb_tc import eb_tc
 from jaxbandits.mab._algorithms.eb_tci import eb_tci
@@ -102,6 +102,7 @@ __all__ = [
     "Hardness",
     "Instance",
     "LilConstants",
+    "LogFactor",
     "Pull",
     "Rewards",
     "audibert1",

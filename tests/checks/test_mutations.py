@@ -31,13 +31,14 @@ OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
+    mab.LogFactor,
 )
 WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.
 ZERO = {
     *("absolute_tolerance", "action", "answer", "base", "beta", "epsilon", "first_center", "forced_offset", "gamma"),
     *("glr_ridge", "growth", "jitter", "lil_beta", "lil_epsilon", "log_det", "log_sets", "logdet", "min_gap", "mix"),
-    *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start", "mab.bayes_ucb.c"),
+    *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start"),
     *("mab.kl_ucb.c", "fullbandit.hardness.gap", "fullbandit.synthetic.gap", "fullbandit.icb_bound.hardness"),
     *("fullbandit.saqm_bound.hardness", "fullbandit.tracking_counts.t", "linear.estimate.ridge", "linear.fws.steps"),
     *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k"),
@@ -47,7 +48,7 @@ ZERO = {
 }
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
 # Numbers of a bounded range, with one that is too large.
-TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "lil_delta", "rounding"), 1.0)
+TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "rounding"), 1.0)
 TOO_LARGE |= {"mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
@@ -120,7 +121,8 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
 def fields(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the mutations of each field of a struct of options; None is the default of several."""
     for field in value._fields:
-        for mutation, mutated in mutations(getattr(value, field)):
+        part = getattr(value, field)
+        for mutation, mutated in [*mutations(part), *(fields(part) if hasattr(part, "_fields") else ())]:
             if mutation != "none":
                 yield f"{field}, {mutation}", value._replace(**{field: mutated})
 

@@ -165,8 +165,8 @@ def test_replay_noise_is_shared_by_the_workers():
     assert np.all(values[:, opposite] == 100)
 
 
-def test_the_normal_sampler_has_the_moments_of_the_exact_one():
-    values = sample(environment(instance(), PAIRS, noise="bernoulli", sampler="normal"), COUNTS)
+def test_normal_sums_have_the_moments_of_binomial_ones():
+    values = sample(environment(instance(), PAIRS, noise="bernoulli_normal"), COUNTS)
     variances = X @ (THETA * (1 - THETA))
     for i, m in enumerate(COUNTS):
         if m * variances[i] == 0:
@@ -178,16 +178,16 @@ def test_the_normal_sampler_has_the_moments_of_the_exact_one():
 def test_workers_who_always_or_never_know_give_no_noise():
     theta = np.array([1.0, 0.0, 1.0, 0.0])
     counts = np.array([0, 1, 10, 11, 1000, 10**9])
-    for sampler in ("exact", "normal"):
-        values = sample(environment(instance(theta), PAIRS, noise="bernoulli", sampler=sampler), counts)
+    for noise in ("bernoulli", "bernoulli_normal"):
+        values = sample(environment(instance(theta), PAIRS, noise=noise), counts)
         np.testing.assert_array_equal(values, np.tile(counts * (X @ theta), (DRAWS, 1)))
 
 
 def test_accuracies_outside_0_and_1_end_a_run():
-    for sampler in ("exact", "normal"):
+    for noise in ("bernoulli", "bernoulli_normal"):
 
-        def respond(theta, sampler=sampler):
-            answers = environment(instance(theta), PAIRS, noise="bernoulli", sampler=sampler)
+        def respond(theta, noise=noise):
+            answers = environment(instance(theta), PAIRS, noise=noise)
             return answers.respond((), pulls(COUNTS), answers.noise(jax.random.key(0)))[0]
 
         assert not jnp.isnan(jax.jit(respond)(jnp.asarray(THETA))).any()
@@ -199,7 +199,7 @@ def test_binomial_sums_need_64_bit():
     with jax.enable_x64(False):
         design = make_design(all_superarms(4, 2), 2)
         few = Instance(jnp.asarray(THETA), 2)
-        normal = environment(few, design, noise="bernoulli", sampler="normal")
+        normal = environment(few, design, noise="bernoulli_normal")
         assert normal.respond((), Pulls(jnp.ones(6, int)), jnp.zeros(6))[0].dtype == jnp.float32
         with pytest.raises(ValueError, match="jax_enable_x64 must be on for binomial sums, got False"):
             environment(few, design, noise="bernoulli")
@@ -214,12 +214,10 @@ def make(name, theta, design):
     if name == "replay":
         correct = theta > jnp.asarray([[0.2], [0.6], [0.95]], theta.dtype)
         return environment(fullbandit.from_answers(correct, k=2), design, noise="replay")
-    if name == "gaussian":
-        return environment(Instance(theta, 2), design)
-    return environment(Instance(theta, 2), design, noise="bernoulli", sampler=name)
+    return environment(Instance(theta, 2), design, noise=name)
 
 
-ENVIRONMENTS = ["gaussian", "exact", "normal", "replay"]
+ENVIRONMENTS = ["gaussian", "bernoulli", "bernoulli_normal", "replay"]
 
 
 @pytest.mark.parametrize("name", ENVIRONMENTS)
@@ -431,12 +429,8 @@ def test_instances_take_a_dtype(dtype):
         (lambda: environment(instance(k=3), PAIRS), "instance.k and design.k must be of one size, got: .* has 3"),
         (lambda: environment(instance(2 * THETA), PAIRS, noise="bernoulli"), r"theta must lie in \[0, 1\]"),
         (
-            lambda: environment(instance(-THETA), PAIRS, noise="bernoulli", sampler="normal"),
+            lambda: environment(instance(-THETA), PAIRS, noise="bernoulli_normal"),
             r"theta must lie in \[0, 1\]",
-        ),
-        (
-            lambda: environment(instance(), PAIRS, noise="bernoulli", sampler="beta"),
-            "sampler must be one of 'exact', 'normal', got 'beta'",
         ),
         (lambda: environment(instance(), PAIRS, noise="replay"), "instance.correct must hold the answers"),
         (

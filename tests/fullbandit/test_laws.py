@@ -64,8 +64,8 @@ def compiled(rule):
     @jax.jit
     def end(key, design, theta):
         matrix = "limit" if rule == "limit" else "counts"
-        pace = fullbandit.Pace(pull_variance=K * NOISE**2, design_matrix=matrix)
-        pace = pace._replace(growth=0.005) if rule == "sa_foa" else pace
+        growth = fullbandit.Growth(0.005 if rule == "sa_foa" else 0.001, pull_variance=K * NOISE**2)
+        pace = fullbandit.Pace(growth=growth, design_matrix=matrix)
         algorithm = RULES[rule](design, delta=DELTA, epsilon=EPSILON, noise_scale=SCALE, pace=pace)
         truth = fullbandit.Instance(theta, K, NOISE)
         return run(key, algorithm, fullbandit.environment(truth, design), max_rounds=3000)
@@ -164,7 +164,7 @@ def test_next_pull_is_of_the_superarm_furthest_behind(seed, equal, t):
 tracked = jax.jit(fullbandit.tracking_counts)
 
 
-@pytest.mark.parametrize("name", ["gaussian", "bernoulli"])
+@pytest.mark.parametrize("name", ["gaussian", "bernoulli_normal"])
 @often
 @given(seed=seeds, first=st.integers(0, 10**6), second=st.integers(0, 10**6))
 def test_means_and_variances_of_blocks_add_up(name, seed, first, second):
@@ -184,7 +184,7 @@ def moments(name):
     @jax.jit
     def both(design, theta, counts):
         truth = fullbandit.Instance(theta, K, NOISE)
-        environment = fullbandit.environment(truth, design, noise=name, sampler="normal")
+        environment = fullbandit.environment(truth, design, noise=name)
         pulls = fullbandit.Pulls(counts)
         quiet, loud = (environment.respond((), pulls, jnp.full(SIZE, noise))[0] for noise in (0.0, 1.0))
         return quiet, (loud - quiet) ** 2

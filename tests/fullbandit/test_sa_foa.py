@@ -14,6 +14,7 @@ from scipy import stats
 from experiments.bench.reference import fullbandit as reference
 from jaxbandits.fullbandit import (
     Estimate,
+    Growth,
     Instance,
     Pace,
     Sampling,
@@ -72,7 +73,7 @@ def finish(algorithm, environment, key, limit=5000):
 def end(design, tape, delta=0.05, epsilon=0.3, scale=0.4 / 3, threshold=0.5, growth=0.05, variance=K):
     """Returns stop, pulls, answer and hazard at the end; all numbers are traced."""
     numbers = {"delta": delta, "epsilon": epsilon, "noise_scale": scale, "threshold": threshold}
-    algorithm = sa_foa(design, **numbers, pace=Pace(growth=growth, pull_variance=variance))
+    algorithm = sa_foa(design, **numbers, pace=Pace(growth=Growth(growth, pull_variance=variance)))
     course = trace(algorithm, tape, 160)
     pulls, hazard = course.watched.pulls, course.watched.hazard
     ends = {"stop": course.stops, "pulls": pulls, "answer": course.answers, "hazard": hazard}
@@ -257,7 +258,7 @@ def test_leaps_stop_as_literal_lotteries_do():
     # Rewards vary far less than the default `pull_variance`, so leaps may be longer than by default.
     (literal, _), (leaping, rounds) = (
         pulls(0, sampling=Sampling(lottery="draw"), growth=None),
-        pulls(1, pull_variance=K * 0.1**2),
+        pulls(1, growth=Growth(0.005, pull_variance=K * 0.1**2)),
     )
     assert rounds.mean() < leaping.mean() / 2
     error = np.sqrt((literal.var() + leaping.var()) / 300)
@@ -282,7 +283,7 @@ def test_a_coarse_leap_is_no_longer_than_the_noise_of_the_estimate_allows():
 
     @jax.jit
     def leap(noise_scale, variance):
-        algorithm = make(growth=1e-4, noise_scale=noise_scale, pull_variance=variance)
+        algorithm = make(growth=Growth(1e-4, pull_variance=variance), noise_scale=noise_scale)
         pulls = algorithm.decide(KEY, state_at(t)).action.counts.sum()
         estimate = estimator(UNIFORM)(*state_at(t)[1:3])
         rivals = surrogates(UNIFORM, estimate, t, delta=BASE["delta"], noise_scale=noise_scale)

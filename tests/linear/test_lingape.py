@@ -442,7 +442,7 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
             {"leap": 65536, "arms": np.eye(3, dtype=jnp.float32)},
             "arms must be float64 with leap > 1, got .*float32",
         ),
-        ({"leap": linear.Leap(most=0)}, r"leap.most must be an integer in \[1, 1048576\], got 0"),
+        ({"leap": linear.Leap(most=1)}, r"leap.most must be an integer in \[2, 1048576\], got 1"),
     ],
 )
 def test_bad_input(settings, message):
