@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from jaxbandits import fullbandit, kcenter, mab
+from jaxbandits import fullbandit, kcenter
 
 DESIGN = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
 COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
@@ -14,11 +14,6 @@ def test_printed_posterior_of_coins_is_refused():
     COINS()
     with pytest.raises(ValueError, match=r"^posterior must be 'conjugate' for Bernoulli noise, got 'printed'"):
         COINS(posterior="printed")
-
-
-def test_slots_with_leaps_are_refused():
-    with pytest.raises(ValueError, match=r"^slots must be \d+ with leaps, one for every arm, got 2"):
-        mab.environment(mab.gk1(), slots=2, leap=5)
 
 
 def test_drawn_lotteries_with_leaps_are_refused():

@@ -69,6 +69,7 @@ def environment(
     is_gaussian = isinstance(problem, Gaussian)
     checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms, "leap": leap}}
     checked["accepts"] = partial(_accepts, problem.arms)
+    checked["pulls"] = lambda pull: jnp.sum(pull.times)
     checked["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
     if stream is not None:
         checks.key("stream", stream)
