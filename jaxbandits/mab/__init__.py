@@ -9,7 +9,7 @@ the largest mean, with error probability at most delta, in as few pulls as possi
 
     >>> instance = mab.gk1()  # the truth: an Instance
     >>> algorithm = mab.ttucb(instance.problem, delta=0.1)  # from what a learner may know
-    >>> environment = mab.environment(instance)  # answers it
+    >>> environment = mab.environment(instance, algorithm)  # answers it
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(mab.is_right(instance, outcome.answer))
     True
@@ -84,6 +84,7 @@ from jaxbandits.mab._algorithms.uniform import uniform
 from jaxbandits.mab._problem.environment import Pull, Rewards, environment
 from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
     Hardness,
@@ -129,6 +130,7 @@ __all__ = [
     "lucb",
     "moss",
     "moss_anytime",
+    "recorded",
     "sequential_halving",
     "successive_elimination",
     "successive_rejects",
