@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.programs import primitives_of_a_round
 from drivers.stops import by_ratios
 from jax import lax
 from scipy.optimize import linprog
@@ -182,22 +181,6 @@ def test_frank_wolfe_is_close_to_the_optimal_design():
     few = np.asarray(frank_wolfe(ARMS, directions, weights, steps=5, start=np.arange(len(ARMS)) < ARMS.shape[1]))
     assert few.sum() == pytest.approx(1)
     assert ARMS.shape[1] <= (few > 0).sum() < len(ARMS)
-
-
-RULES = (
-    *(linear.uniform, linear.lingape_glr, linear.fws, linear.lingame, linear.lingame_c, linear.lazy_tas, linear.l_t3c),
-    *(functools.partial(linear.lin_ttts, draws=4), functools.partial(linear.fws, steps=4)),
-)
-
-
-def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
-    instance = linear.sphere(0, 6, 3, 0.5)
-    for rule in RULES:
-        algorithm = rule(instance.arms, stop=STOP)
-        action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
-        primitives = primitives_of_a_round(algorithm, linear.environment(instance, action))
-        assert primitives, rule
-        assert not primitives & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
 
 
 def test_first_spanner_takes_the_first_arms_that_span():
