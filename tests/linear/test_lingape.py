@@ -422,27 +422,15 @@ ASYMMETRIC[0, 1] = (1.0, 0.0, 0.0)
     ("settings", "message"),
     [
         (
-            {"ratios": jnp.ones((2, 2))},
-            r"ratios must be an array of real numbers of shape \(3, 3, 3\), got .*\(2, 2\)",
-        ),
-        (
             {"ratios": jnp.ones((3, 3, 3))},
             "ratios must sum to 1 over the last axis for every i != j",
         ),
-        ({"ratios": -jnp.ones((3, 3, 3))}, "ratios must be at least 0"),
         ({"ratios": ASYMMETRIC}, r"ratios must be the same for \(i, j\) and \(j, i\)"),
-        ({"arms": jnp.ones((1, 3))}, r"arms must have at least 2 rows, got \(1, 3\)"),
-        ({"arms": jnp.zeros((2, 2))}, "arms must have no two equal rows"),
-        ({"arms": jnp.ones((2, 2))}, "arms must have no two equal rows"),
         ({"leap": linear.Leap(margin=5.0)}, "leap.margin must be at least 7, got 5.0"),
-        ({"leap": 0}, r"leap must be an integer in \[1, 1048576\], got 0"),
-        ({"leap": 2**21}, r"leap must be an integer in \[1, 1048576\], got 2097152"),
-        ({"leap": True}, r"leap must be an integer in \[1, 1048576\], got True"),
         (
             {"leap": 65536, "arms": np.eye(3, dtype=jnp.float32)},
             "arms must be float64 with leap > 1, got .*float32",
         ),
-        ({"leap": linear.Leap(most=1)}, r"leap.most must be an integer in \[2, 1048576\], got 1"),
     ],
 )
 def test_bad_input(settings, message):

@@ -110,9 +110,7 @@ def test_a_phase_beyond_the_budget_is_not_begun(max_pulls, counts):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"arms": np.eye(5)[0]}, "arms must "),
         ({"arms": np.eye(5)[:3]}, "arms must .*reduce_rank"),
-        ({"union_power": 1.5}, r"union_power must be an integer in \[1, 2\], got 1.5"),
         ({"max_pulls": 4}, r"max_pulls must be an integer in \[5, \d+\], got 4"),
     ],
 )

@@ -109,8 +109,6 @@ def test_a_given_share_and_an_epsilon():
         np.testing.assert_allclose(result.value, T, rtol=1e-8)
         assert result.lower <= result.value <= result.upper
         np.testing.assert_allclose(result.lower, result.upper, rtol=1e-7)
-    with pytest.raises(ValueError, match="epsilon must be 0 for optimal weights of Bernoulli arms"):
-        mab.characteristic_time(PROBLEMS["bernoulli"], MEANS["bernoulli"][0], epsilon=0.1)
 
 
 def test_no_allocation_is_better():
@@ -183,9 +181,3 @@ def test_hardness_by_hand():
     same = mab.gaussian([0.5, 0.4], noise_scale=0.5)
     np.testing.assert_allclose(mab.successive_rejects_bound(same, horizon=202), np.exp(-1), rtol=1e-12)
     np.testing.assert_allclose(mab.lai_robbins(mab.gaussian([1.0, 0.5, 1.0], noise_scale=2.0)), 2 * 4 / 0.5)
-
-
-def test_characteristic_time_of_a_tie_is_infinite():
-    time = mab.characteristic_time(mab.Bernoulli(4), np.array([0.5, 0.5, 0.4, 0.3]))
-    assert np.isinf(time.value)
-    np.testing.assert_array_equal(time.allocation, np.full(4, 0.25))

@@ -167,26 +167,6 @@ def test_pair_directions_in_order():
     assert pair_directions(arms).tolist() == [[1, -1], [-4, -7], [-5, -6]]
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"arms": jnp.ones(3)}, r"arms must be an array of real numbers of shape \(K, d\), got \[1. 1. 1.\]"),
-        (
-            {"directions": jnp.ones((4, 2))},
-            r"directions must be an array of real numbers of shape \(M, 3\), got an array of shape \(4, 2\)",
-        ),
-        ({"weights": jnp.ones(2)}, r"weights must be an array of real numbers of shape \(3,\), got \[1. 1.\]"),
-        ({"weights": jnp.array([1.0, -1, 0])}, "weights must be at least 0, got"),
-        ({"weights": jnp.array([1.0, jnp.nan, 0])}, "weights must be at least 0, got"),
-        ({"steps": 0}, "steps must be an integer of at least 1, got 0"),
-    ],
-)
-def test_refuses(change, message):
-    arguments = {"arms": np.eye(3), "directions": np.eye(3)} | change
-    with pytest.raises(ValueError, match=message):
-        design(**arguments)
-
-
 @pytest.mark.parametrize("allocate", [xy_allocation, g_allocation])
 def test_allocations_refuse_arms_that_do_not_span(allocate):
     with pytest.raises(ValueError, match=r"arms must have rank 3 .*reduce_rank"):
