@@ -121,6 +121,7 @@ def test_levels_and_candidates_equal_an_enumeration(name, seed, ties):
     expected = np.array([reference.candidates(plain, lo, hi) for lo, _, hi in np.asarray(sides).swapaxes(0, 1)])
     np.testing.assert_array_equal(masks, expected)
     np.testing.assert_array_equal(stopped, ~expected.any(axis=1))
+    np.testing.assert_array_equal(lasting(name)(problem, sides[0], sides[2], levels), expected)
 
 
 @every_class

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.cpe import best_of_concave
 
 from jaxbandits import cpe
 from jaxbandits.cpe import Enumerated, OpinionSampling, Table, decision, find_bi_monotone_violation, oracle, solve
@@ -227,21 +228,6 @@ def test_bi_monotone_problems_have_no_violation(problem):
     assert find_bi_monotone_violation(lambda x: solve(problem, x), KEY, arm_count(problem), samples=2000) is None
 
 
-CONCAVE_STEPS = np.array([y for y in itertools.product(range(6), range(6), range(11)) if sum(y) == 10])
-
-
-def solve_concave(theta):
-    """Solves water from three sources of concave costs y + 1 - exp(-2 y), twice, and y + 2 (1 - exp(-2 y))."""
-    cost = (CONCAVE_STEPS + np.array([1, 1, 2]) * (1 - np.exp(-2.0 * CONCAVE_STEPS))).sum(axis=1)
-    reward = jnp.sum(jnp.asarray(CONCAVE_STEPS, theta.dtype) * theta, axis=1) - jnp.asarray(cost, theta.dtype)
-    return jnp.asarray(CONCAVE_STEPS)[jnp.argmax(reward)]
-
-
-def test_concave_costs_are_not_bi_monotone():
-    np.testing.assert_array_equal(solve_concave(jnp.asarray([0.5, 0.4, 0.5])), [0, 0, 10])
-    np.testing.assert_array_equal(solve_concave(jnp.asarray([0.5, 0.6, 0.5])), [5, 5, 0])  # theta_1 up, y_0 up
-
-
 PATH_PROBLEM = cpe.st_paths(PATHS, 0, 4)
 MATCHING_PROBLEM = cpe.perfect_matchings(3)
 
@@ -251,7 +237,7 @@ MATCHING_PROBLEM = cpe.perfect_matchings(3)
     [
         (lambda x: solve(PATH_PROBLEM, x), 7),
         (lambda x: solve(MATCHING_PROBLEM, x), 9),
-        (solve_concave, 3),
+        (best_of_concave, 3),
         (lambda x: 1 - (x > 0.5).astype(int), 3),  # its own level falls
     ],
 )
