@@ -67,6 +67,9 @@ UNSIGNED |= {"cpe.discrete.weights", "cpe.discrete.values", "cpe.constant.values
 # Arrays whose entries must lie in [0, 1].
 SHARES = {"p", "low", "cpe.discrete.values", "cpe.constant.values", "mab.bernoulli.means"}
 SHARES |= {"cpe.consistent_radius.theta"}
+# Functions of `linear` that accept arms which do not span their space.
+ANY_RANK = {"lin_ucb", "lin_ts", "lingape", "estimate", "gaps", "hardness_lingape", "hardness_oracle", "hardness_ugape"}
+ANY_RANK |= {"hardness_oracle_sum", "pair_directions", "ratio_tables", "reduce_rank", "xy_static", "xy_static_exact"}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
 
@@ -158,6 +161,8 @@ def entries(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
     if name.startswith("linear.") and argument in ("arms", "items"):
         yield "one row", array[:1]
         yield "equal rows", np.concatenate([array[:-1], array[:1]])
+        if argument == "arms" and name.partition(",")[0].partition(".")[2] not in ANY_RANK:
+            yield "rank", array * [1.0, 0.0]
 
 
 def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:

@@ -167,3 +167,14 @@ def test_ties_of_opinion_sampling(dtype):
     )
     for form in forms:
         np.testing.assert_array_equal(jax.jit(jax.vmap(form))(*arrays), expected)
+
+    @jax.jit
+    @jax.vmap
+    def candidates_of_both_forms(hi, n, lo):
+        problems = OpinionSampling(n, budget), cpe.opinion_sampling(n, budget)
+        return [candidates(problem, lo, hi, solve(problem, hi)) for problem in problems]
+
+    lows = [theta * Fraction(int(rng.integers(5, 11)), 10) for theta in thetas]
+    listed, in_table = candidates_of_both_forms(*arrays, as_floats(lows, dtype))
+    np.testing.assert_array_equal(listed, in_table)
+    assert 0.1 < np.mean(listed) < 0.9

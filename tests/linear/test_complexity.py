@@ -211,7 +211,6 @@ def test_dtype_and_tracing(dtype):
             lambda x, r: linear.hardness_oracle(x[:2], x[0], ratios=r),
             r"ratios.p must be an array of real numbers of shape \(2, 2, 2\)",
         ),
-        (lambda x, r: linear.lower_bound(x[:2], x[0], delta=0.1), r"arms must have rank 3 .*reduce_rank"),
         (lambda x, r: linear.theorem2_bound(1.0, **(THEOREM2 | {"ridge": 4.0})), r"ridge must lie in \(0, 3.28"),
     ],
 )

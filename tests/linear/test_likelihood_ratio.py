@@ -228,7 +228,6 @@ def test_characteristic_time_is_certified_against_random_shares():
         ({"epsilon": 0.1, "eliminate": "stop"}, "epsilon must be 0"),
         ({"threshold": thresholds.kk_pair(arms=2), "arms": np.eye(3)}, "threshold must accept this rule's evidence"),
         ({"items": np.eye(3)}, "items must have 2 columns"),
-        ({"arms": np.array([[1.0, 0.0], [2.0, 0.0]]), "glr_ridge": 0}, "arms must have rank 2"),
     ],
 )
 def test_bad_input(arguments, message):

@@ -154,7 +154,6 @@ def test_published_constants_on_soare():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"arms": np.eye(3)[:2]}, "arms must .*reduce_rank"),
         ({"items": np.eye(2)}, "items must have 3 columns"),
         ({"max_pulls": 2}, r"max_pulls must be an integer in \[3, \d+\], got 2"),
     ],

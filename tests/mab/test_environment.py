@@ -4,7 +4,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from mab.tapes import pull
 
 import jaxbandits
 from jaxbandits import Status, mab
@@ -12,6 +11,11 @@ from jaxbandits.mab._shared.frame import Ones
 from jaxbandits.numerics.compensated import Sum
 
 KEY = jax.random.key(0)
+
+
+def pull(arms, times=None):
+    arms = np.asarray(arms, np.int32)
+    return mab.Pull(arms, np.ones_like(arms) if times is None else np.asarray(times, np.int32))
 
 
 def draws(environment, action, n=20_000):

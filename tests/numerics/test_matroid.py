@@ -88,14 +88,6 @@ def test_a_vector_and_its_batch_agree_in_every_dtype():
         np.testing.assert_array_equal([maximize(jnp.asarray(one)) for one in weights], expected)
 
 
-def test_oracles_can_be_made_from_tracers():
-    weights = jnp.asarray(np.random.default_rng(2).normal(size=N))
-    partition = jax.jit(lambda g, c: matroid.partition(g, c)(weights))(GROUPS, CAPACITIES)
-    np.testing.assert_array_equal(partition, MATROIDS["partition"][0](weights))
-    graphic = jax.jit(lambda e: matroid.graphic(e)(weights))(EDGES)
-    np.testing.assert_array_equal(graphic, MATROIDS["graphic"][0](weights))
-
-
 def test_a_partition_of_one_group_is_uniform():
     weights = np.random.default_rng(3).normal(size=(20, N))
     one_group = matroid.partition(np.zeros(N, int), np.array([3]))
