@@ -41,7 +41,7 @@ ZERO = {
     *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start"),
     *("mab.kl_ucb.c", "fullbandit.hardness.gap", "fullbandit.synthetic.gap", "fullbandit.icb_bound.hardness"),
     *("fullbandit.saqm_bound.hardness", "fullbandit.tracking_counts.t", "linear.estimate.ridge", "linear.fws.steps"),
-    *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k"),
+    *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k", "Growth.share"),
     *("kcenter.clusters.spread", "kcenter.distance_instance.noise_scale", "engine.first_difference.tolerance"),
     *("kernel.anytime_width.noise_scale", "kernel.confidence_width.noise_scale", "kernel.tabular.noise_scale"),
     *(f"kernel.{function}.noise_scale" for function in ("branin", "hartmann4", "h1", "h2", "rkhs")),
@@ -142,11 +142,10 @@ def fields(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the mutations of each field of a struct of options; None is the default of several."""
     for field in value._fields:
         part = getattr(value, field)
-        for mutation, mutated in [*mutations(part), *(fields(part) if hasattr(part, "_fields") else ())]:
+        tried = [*mutations(part), *edges(type(value).__name__, field, part)]
+        for mutation, mutated in [*tried, *(fields(part) if hasattr(part, "_fields") else ())]:
             if mutation != "none":
                 yield f"{field}, {mutation}", value._replace(**{field: mutated})
-        for mutation, mutated in edges(type(value).__name__, field, getattr(value, field)):
-            yield f"{field}, {mutation}", value._replace(**{field: mutated})
 
 
 def entries(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
