@@ -55,12 +55,12 @@ CALLS = {
     "tracked_counts": Call(
         tracking.tracked_counts,
         {"allocation": SHARES, "n": 10},
-        fine={"allocation": ("nan_inside", "inf_inside")},  # a failed design has such entries
+        fine={"allocation": ("nan_inside", "inf_inside", "negative")},  # a failed design has such entries
     ),
     "round_allocation": Call(
         tracking.round_allocation,
         {"allocation": SHARES, "n": 10},
-        fine={"allocation": ("nan_inside", "inf_inside")},
+        fine={"allocation": ("nan_inside", "inf_inside", "negative")},
     ),
     "gk16": Call(thresholds.gk16, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),
     "log_t": Call(thresholds.log_t, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),
