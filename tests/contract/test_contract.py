@@ -112,9 +112,10 @@ def program(name, dtype):
         traces.append(None)
         algorithm, environment = case.make(dtype, **lane.numbers)
 
-        def respond(action, noise):
-            observation = environment.respond((), action, noise)[0]
-            return jax.tree.map(lambda x: x * lane.factor if x.dtype == lane.factor.dtype else x, observation)
+        def respond(memory, action, noise):
+            observation, memory = environment.respond(memory, action, noise)
+            scaled = jax.tree.map(lambda x: x * lane.factor if x.dtype == lane.factor.dtype else x, observation)
+            return scaled, memory
 
         outcome = run(
             lane.key,

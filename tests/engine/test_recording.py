@@ -7,7 +7,7 @@ import pytest
 from engine.toys import KEY, PERTURBED, stride
 
 import jaxbandits
-from jaxbandits.base import Status
+from jaxbandits.base import Status, memoryless
 from jaxbandits.engine.run.loop import run
 from jaxbandits.engine.run.round import streams
 
@@ -162,7 +162,7 @@ def test_precedence_of_endings():
     @jax.jit
     @jax.vmap
     def status(limit, horizon, max_rounds, bad):
-        environment = PERTURBED._replace(respond=lambda action, noise: jnp.where(bad, jnp.nan, noise))
+        environment = memoryless(PERTURBED.noise, lambda action, noise: jnp.where(bad, jnp.nan, noise))
         return run(KEY, stride(limit, 3), environment, max_rounds=max_rounds, horizon=horizon).status
 
     table = [
