@@ -48,7 +48,8 @@ ZERO = {
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
 # Numbers of a bounded range, with one that is too large.
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "lil_delta", "rounding"), 1.0)
-TOO_LARGE |= {"mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
+TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)
+TOO_LARGE |= {"k": 100, "mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
 
@@ -109,6 +110,8 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
             yield "ragged", [list(row) if n else list(row)[:-1] for n, row in enumerate(array.tolist())]
     elif hasattr(value, "_fields"):
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+        if "k" in value._fields:
+            yield from {"k of 1": value._replace(k=1), "k of 100": value._replace(k=100)}.items()
         leaves, structure = jax.tree.flatten(value)
         for n, leaf in enumerate(leaves):
             if is_float(leaf):
@@ -135,6 +138,8 @@ def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "zero", type(np.asarray(value).item())(0)
     if {argument, full} & TOO_LARGE.keys():
         yield "large", TOO_LARGE.get(argument, TOO_LARGE.get(full))
+    if argument in ("k", "n") and full.startswith(("fullbandit.", "kcenter.")):
+        yield "one", 1
 
 
 def names_of(argument: str, value: Any) -> tuple[str, ...]:
