@@ -49,6 +49,7 @@ NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "li
 # Numbers of a bounded range, with one that is too large.
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "lil_delta", "rounding"), 1.0)
 TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)
+TOO_LARGE |= {"kcenter.zappos.n": 86, "kcenter.digits.n": 1798, "kcenter.image_crops.size": 428}
 TOO_LARGE |= {"k": 100, "mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
