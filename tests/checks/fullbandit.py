@@ -112,6 +112,12 @@ CALLS = {
     "mean_field_time": Call(
         fullbandit.mean_field_time, {"rule": "icb", "design": DESIGN, "instance": INSTANCE} | LEARNER
     ),
+    "mean_field_time, saqm": Call(
+        fullbandit.mean_field_time, {"rule": "saqm", "design": DESIGN, "instance": INSTANCE} | LEARNER
+    ),
+    "mean_field_time, sa_foa": Call(
+        fullbandit.mean_field_time, {"rule": "sa_foa", "design": DESIGN, "instance": INSTANCE} | LEARNER
+    ),
     "oracle_time": Call(
         fullbandit.oracle_time, {"instance": INSTANCE, "support": SUPPORT, "steps": 10}, {"support": ("none",)}
     ),
@@ -141,7 +147,7 @@ CALLS = {
         {"seed": 0, "n": N, "k": K, "gap": 0.1, "shuffle": True, "dtype": "float64"},
         {"dtype": ("none",)},
     ),
-    "top_set": Call(fullbandit.top_set, {"theta": THETA, "k": K}),
+    "top_set": Call(fullbandit.top_set, {"theta": THETA, "k": K}, {"k": ("one",)}),
     "tracking_counts": Call(fullbandit.tracking_counts, {"design": DESIGN, "t": 20}),
     "xy_allocation": Call(
         fullbandit.xy_allocation,

@@ -39,7 +39,7 @@ CALLS = {
         fine={"weights": ("none",)},
     ),
     "decompose": Call(l1.decompose, {"atoms": SQUARE, "target": SHARES}),
-    "uniform": Call(matroid.uniform, {"k": 2}),
+    "uniform": Call(matroid.uniform, {"k": 2}, {"k": ("large",)}),
     "partition": Call(matroid.partition, {"groups": np.array([0, 0, 1]), "capacities": np.array([1, 1])}),
     "graphic": Call(matroid.graphic, {"edges": np.array([[0, 1], [1, 2], [0, 2]])}),
     "mirror_ascent": Call(mirror_ascent.mirror_ascent, {"step_size": 0.1}),

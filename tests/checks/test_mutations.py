@@ -49,7 +49,9 @@ ZERO = {
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
 # Numbers of a bounded range, with one that is too large.
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "rounding"), 1.0)
-TOO_LARGE |= {"mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
+TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)
+TOO_LARGE |= {"kcenter.zappos.n": 86, "kcenter.digits.n": 1798, "kcenter.image_crops.size": 428}
+TOO_LARGE |= {"k": 100, "mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 TOO_LARGE |= {"union_power": 3, "linear.lingape.leap": 2**21, "linear.peps.draws": 2**16 + 1, "linear.soare.omega": 1.6}
 TOO_LARGE |= {"linear.xy_static.growth": 1.0, "linear.xy_static_exact.growth": 1.0, "cpe.perfect_matchings.n": 7}
 TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.water.demand": 5, "cpe.st_paths.t": 3}
@@ -130,6 +132,8 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
             yield "ragged", [list(row) if n else list(row)[:-1] for n, row in enumerate(array.tolist())]
     elif hasattr(value, "_fields"):
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+        if "k" in value._fields:
+            yield from {"k of 1": value._replace(k=1), "k of 100": value._replace(k=100)}.items()
         leaves, structure = jax.tree.flatten(value)
         for n, leaf in enumerate(leaves):
             if is_float(leaf):
@@ -176,6 +180,8 @@ def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "large", TOO_LARGE.get(argument, TOO_LARGE.get(full))
     if {argument, full} & TOO_SMALL.keys():
         yield "small", TOO_SMALL.get(argument, TOO_SMALL.get(full))
+    if argument in ("k", "n") and full.startswith(("fullbandit.", "kcenter.")):
+        yield "one", 1
 
 
 def names_of(argument: str, value: Any) -> tuple[str, ...]:

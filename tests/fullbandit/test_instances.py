@@ -273,18 +273,6 @@ def test_adding_a_constant_to_theta_adds_it_to_every_pull():
     np.testing.assert_allclose(high - low, 2 * 3 * COUNTS, rtol=1e-12)
 
 
-def test_instances_go_through_jit_and_vmap_and_can_be_stacked():
-    for made in (instance(), fullbandit.synthetic(0, 4, 2, 0.1), fullbandit.from_answers(CORRECT, k=2)):
-        same = jax.jit(lambda one: one)(made)
-        assert same.k == 2
-        np.testing.assert_array_equal(same.theta, made.theta)
-        stacked = jax.tree.map(lambda *leaves: np.stack([jnp.asarray(x) for x in leaves]), made, made)
-        assert stacked.k == 2
-        assert stacked.theta.shape == (2, 4)
-        right = jax.vmap(fullbandit.is_right, (0, None))(stacked, fullbandit.top_set(made.theta, 2))
-        assert right.tolist() == [True, True]
-
-
 # The value of an answer
 
 
@@ -406,10 +394,6 @@ def test_instances_take_a_dtype(dtype):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: fullbandit.synthetic(0, 5, 1, 0.1), r"k must be an integer in \[2, 4\], got 1"),
-        (lambda: fullbandit.synthetic(0, 5, 5, 0.1), r"k must be an integer in \[2, 4\], got 5"),
-        (lambda: fullbandit.crowd_like(0, 10, 5, 0.4, 0.8), r"k must be an integer in \[2, 9\], got 10"),
-        (lambda: fullbandit.crowd_like(0, 30, 5, 0.4, 1.2), r"best must lie in \(0, 1\], got 1.2"),
         (lambda: fullbandit.crowd_like(0, 30, 5, 0.8, 0.8), r"average must lie in \(0, 0.8\), got 0.8"),
         (lambda: fullbandit.crowd_like(0, 30, 5, 0.01, 0.05), "best must be at least one of 5 tasks, got 0.05"),
         (
@@ -425,27 +409,19 @@ def test_instances_take_a_dtype(dtype):
             lambda: environment(instance(THETA[:3]), PAIRS),
             "instance.theta and design must be of one size, got",
         ),
-        (lambda: environment(instance(THETA / 0.0), PAIRS), "instance.theta must be finite"),
         (lambda: environment(instance(k=3), PAIRS), "instance.k and design.k must be of one size, got: .* has 3"),
         (lambda: environment(instance(2 * THETA), PAIRS, noise="bernoulli"), r"theta must lie in \[0, 1\]"),
-        (
-            lambda: environment(instance(-THETA), PAIRS, noise="bernoulli_normal"),
-            r"theta must lie in \[0, 1\]",
-        ),
         (lambda: environment(instance(), PAIRS, noise="replay"), "instance.correct must hold the answers"),
         (
             lambda: environment(instance()._replace(correct=CORRECT[:, :3] == 1), PAIRS, noise="replay"),
             r"instance.correct must be an array of booleans of shape \(Q, 4\)",
         ),
-        (lambda: fullbandit.from_answers(CORRECT[0], k=2), r"correct must be an array of .* of shape \(Q, n\)"),
         (lambda: fullbandit.from_answers(CORRECT[:0], k=2), r"correct must be an array of .* of shape \(Q, n\)"),
         (lambda: fullbandit.from_answers(CORRECT / 2, k=2), "correct must have entries 0 and 1"),
         (lambda: fullbandit.loss(instance(), np.ones(3, bool)), r"answer must be an array of booleans of shape \(4,\)"),
         (lambda: fullbandit.loss(instance(np.ones((2, 4))), np.ones((2, 4), bool)), "instance.theta must be an array"),
-        (lambda: fullbandit.loss(instance(k=4), np.ones(4, bool)), r"instance.k must be an integer in \[2, 3\], got 4"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:divide by zero", "ignore:invalid value")
 def test_bad_input_is_refused(make, message):
     with pytest.raises(ValueError, match=message):
         make()

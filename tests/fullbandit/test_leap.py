@@ -9,12 +9,8 @@ import pytest
 from drivers.fullbandit import follow, rewards
 
 from experiments.bench.reference import fullbandit as reference
-from jaxbandits.base import Status
-from jaxbandits.engine.run.loop import run
 from jaxbandits.fullbandit import (
-    Instance,
     Pace,
-    environment,
     exhaustive,
     g_allocation,
     icb,
@@ -161,30 +157,3 @@ def test_growth_delays_a_little_and_saves_rounds(factory, options):
     assert np.all(coarse >= literal)
     assert 1 < np.median(coarse / literal) < 1.02
     assert rounds.mean() < fine_rounds.mean() / 2
-
-
-@every_rule
-def test_stopping_time_without_noise_equals_the_literal_rule(factory, options):
-    theta = jnp.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
-    algorithm = factory(DESIGN, delta=0.05, epsilon=0.3, pace=Pace(growth=0.0), **options)
-    answers = environment(Instance(theta, K), DESIGN, noise="bernoulli_normal")
-    end = jax.jit(lambda key: run(key, algorithm, answers, max_rounds=2000, chunk=32))(jax.random.key(1))
-    assert end.status == Status.STOPPED
-    settings = {"k": K, "delta": 0.05, "epsilon": 0.3, "noise_scale": options["noise_scale"]}
-    if factory is spectral:
-        settings["eigenvalue"] = lambda t: float(DESIGN.spectral / np.min(counts_at(t) / np.asarray(DESIGN.weights)))
-    rule = getattr(reference, factory.__name__)
-    support = np.asarray(DESIGN.support)
-    tape = np.repeat((support @ np.asarray(theta))[:, None], 1000, axis=1)
-    expected = reference.tests_of(
-        support, np.asarray(DESIGN.weights), tape, lambda *arguments: rule(*arguments, **settings), len(support)
-    )
-    assert end.pulls == expected[-1].t
-    assert end.answer.tolist() == theta.astype(bool).tolist()
-
-
-def counts_at(t):
-    counts = np.zeros(DESIGN.weights.shape[0], int)
-    for _ in range(t):
-        counts[reference.next_superarm(np.asarray(DESIGN.weights), counts)] += 1
-    return counts
