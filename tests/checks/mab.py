@@ -73,6 +73,8 @@ CALLS = {
     "moss_anytime": Call(mab.moss_anytime, {"problem": PROBLEM, "alpha": 1.0}),
     "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
     "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
+    "discounted_ucb": Call(mab.discounted_ucb, {"problem": PROBLEM, "discount": 0.9, "exploration": 0.6}),
+    "sliding_window_ucb": Call(mab.sliding_window_ucb, {"problem": PROBLEM, "window": 20, "exploration": 0.6}),
     "thompson": Call(mab.thompson, {"problem": PROBLEM}),
     "ucb1": Call(mab.ucb1, {"problem": PROBLEM, "exploration": 2.0}),
     "ucb_e": Call(mab.ucb_e, BUDGET | {"hardness": 20.0, "exploration": 2.0}),

@@ -47,7 +47,7 @@ ZERO = {
 }
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
 # Numbers of a bounded range, with one that is too large.
-TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "lil_delta", "rounding"), 1.0)
+TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "lil_delta", "rounding"), 1.0)
 TOO_LARGE |= {"mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile

@@ -16,6 +16,7 @@ RULES += [partial(rule, horizon=90) for rule in (mab.successive_rejects, mab.seq
 RULES += [partial(rule, horizon=90) for rule in (mab.continuous_rejects, mab.moss)]
 RULES += [partial(rule, horizon=90, leap=90) for rule in (mab.successive_rejects, mab.sequential_halving)]
 RULES += [mab.ucb1, mab.kl_ucb, mab.imed, mab.bayes_ucb, mab.thompson, mab.moss_anytime]
+RULES += [partial(mab.discounted_ucb, discount=0.9), partial(mab.sliding_window_ucb, window=9)]
 
 
 @pytest.mark.parametrize("kind", ["gaussian", "bernoulli"])

@@ -203,7 +203,7 @@ def single_pulls(factory, kind, tape, arms, *, answer=None, rounds=None, **setti
     problem = PROBLEMS[kind](len(tape))
     build = recorded(factory, problem=problem, **settings)
     course = traced(build, len(arms) + (answer is not None) if rounds is None else rounds, tape)
-    (pulled, times), _ = course.actions
+    pulled, times = course.actions
     ours = np.repeat(pulled.ravel(), times.ravel())
     blank = np.zeros(len(ours), bool)
     theirs = Tape(np.array(arms), np.zeros(len(arms)), np.zeros(len(arms), bool), only_last(-1, len(arms)))
@@ -267,6 +267,27 @@ def regret(kind, name):
     return single_pulls(factory, kind, tape_of(kind), arms, **settings)
 
 
+CHANGING = {
+    "discounted_ucb": (
+        lambda law, K: reference.discounted_ucb(law, K, gamma=0.95, xi=0.7),
+        functools.partial(mab.discounted_ucb, discount=0.95, exploration=0.7),
+    ),
+    "sliding_window_ucb": (
+        lambda law, K: reference.sliding_window_ucb(law, K, tau=30, xi=0.7),
+        functools.partial(mab.sliding_window_ucb, window=30, exploration=0.7),
+    ),
+}
+
+
+def changing(kind, name):
+    """Compares pulls on a tape whose best arm changes: after 40 pulls of its own, arm 1 pays as arm 3."""
+    rule, factory = CHANGING[name]
+    tape = tape_of(kind)
+    tape[1, 40:] = tape_of(kind)[3, 40:]
+    arms = reference.by_history(tape, rule(LAWS[kind], K), PULLS, words=lots_of(kind, K))
+    return single_pulls(factory, kind, tape, arms)
+
+
 def thompson():
     drawn = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.normal(key, (K,))))(keys()[:PULLS]))
     tape = tape_of("gaussian")
@@ -287,4 +308,5 @@ for kind in LAWS:
     CASES |= {f"{name}, {kind}": functools.partial(case, kind) for name, case in CONFIDENT.items()}
     CASES |= {f"{name}, {kind}": functools.partial(budget, kind, name) for name in BUDGET}
     CASES |= {f"{name}, {kind}": functools.partial(regret, kind, name) for name in REGRET}
+    CASES |= {f"{name}, {kind}": functools.partial(changing, kind, name) for name in CHANGING}
     CASES[f"ucb_e, {kind}"] = functools.partial(ucb_e, kind)

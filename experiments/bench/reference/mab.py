@@ -441,3 +441,36 @@ def by_index(tape, index, rounds: int, *, words=None) -> list[int]:
         arms.append(arm)
         N[arm] += 1
     return arms
+
+
+# Regret where means change: a rule reads the history, pairs (arm, reward) in order
+
+
+def discounted_ucb(law: Law, K: int, *, gamma: float, xi: float):
+    def index(history):
+        t = len(history)
+        weights = [gamma ** (t - 1 - s) for s in range(t)]
+        N = [sum(w for w, (arm, _) in zip(weights, history, strict=True) if arm == a) for a in range(K)]
+        S = [sum(w * x for w, (arm, x) in zip(weights, history, strict=True) if arm == a) for a in range(K)]
+        return [S[a] / N[a] + 2 * (2 * law.noise_scale) * sqrt(xi * log(sum(N)) / N[a]) for a in range(K)]
+
+    return lambda history, lot: len(history) if len(history) < K else best_of(index(history), lot)
+
+
+def sliding_window_ucb(law: Law, K: int, *, tau: int, xi: float):
+    def index(history):
+        rewards = [[x for arm, x in history[-tau:] if arm == a] for a in range(K)]
+        level = xi * log(min(len(history), tau))
+        return [np.mean(x) + 2 * law.noise_scale * sqrt(level / len(x)) if x else inf for x in rewards]
+
+    return lambda history, lot: len(history) if len(history) < K else best_of(index(history), lot)
+
+
+def by_history(tape, rule, rounds: int, *, words=None) -> list[int]:
+    """Returns the arms of all pulls."""
+    history, counts = [], [0] * len(tape)
+    for t in range(rounds):
+        arm = rule(history, lots(words, t, len(tape)))
+        history.append((arm, tape[arm][counts[arm]]))
+        counts[arm] += 1
+    return [arm for arm, _ in history]

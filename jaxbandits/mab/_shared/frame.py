@@ -61,6 +61,9 @@ class Rule(NamedTuple):
     start: PyTree = ()  # memory before the first pull
     # (state, estimates) -> memory after the pull that is chosen there; None if it never changes
     remember: Callable[[State, Estimates], PyTree] | None = None
+    # (state, action, rewards) -> memory after a round, also while every arm is pulled once; for statistics that depend
+    # on the order of the rewards. Rewards of 0 pulls must leave every bit of the memory unchanged.
+    learn: Callable[[State, Pull, Rewards], PyTree] | None = None
 
 
 def algorithm_from_rule(
@@ -110,6 +113,8 @@ def algorithm_from_rule(
                 moves &= state.pulls >= K
             updated = rule.remember(state, estimates(problem, state))
             memory = select(moves, updated, memory)
+        if rule.learn is not None:
+            memory = rule.learn(state, action, observation)
         pulled = action.arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
 
         def by_arm(x: Array) -> Array:
