@@ -42,6 +42,7 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
 | `discounted_ucb`, `sliding_window_ucb` | as `ucb1` from discounted or recent rewards, for means that change |
+| `exp3`, `exp3_ix` | an arm drawn by exponential weights, for any rewards in [0, 1] |
 | `bayes_ucb`, `thompson` | the arm with the best posterior quantile, or draw |
 | `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
 
@@ -64,6 +65,8 @@ from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
 from jaxbandits.mab._algorithms.discounted_ucb import discounted_ucb
 from jaxbandits.mab._algorithms.eb_tc import eb_tc
 from jaxbandits.mab._algorithms.eb_tci import eb_tci
+from jaxbandits.mab._algorithms.exp3 import exp3, exp3_gamma
+from jaxbandits.mab._algorithms.exp3_ix import IxConstants, exp3_ix, exp3_ix_constants
 from jaxbandits.mab._algorithms.imed import imed
 from jaxbandits.mab._algorithms.kl_lucb import kl_lucb
 from jaxbandits.mab._algorithms.kl_ucb import kl_ucb
@@ -104,6 +107,7 @@ __all__ = [
     "Gaussian",
     "Hardness",
     "Instance",
+    "IxConstants",
     "LilConstants",
     "Pull",
     "Rewards",
@@ -117,6 +121,10 @@ __all__ = [
     "eb_tci",
     "environment",
     "estimates",
+    "exp3",
+    "exp3_gamma",
+    "exp3_ix",
+    "exp3_ix_constants",
     "gauss4",
     "gaussian",
     "gk1",

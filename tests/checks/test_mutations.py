@@ -46,9 +46,16 @@ ZERO = {
     *(f"kernel.{function}.noise_scale" for function in ("branin", "hartmann4", "h1", "h2", "rkhs")),
 }
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
+NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma"}
 # Numbers of a bounded range, with one that is too large.
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "lil_delta", "rounding"), 1.0)
-TOO_LARGE |= {"mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
+TOO_LARGE |= {
+    "mix": 1.5,
+    "best": 1.2,
+    "linear.xy_adaptive.alpha": 1.0,
+    "fullbandit.synthetic.gap": 1.1,
+    "mab.exp3.gamma": 1.1,
+}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
 

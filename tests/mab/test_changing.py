@@ -74,3 +74,14 @@ def test_window_drops_what_left_it_and_sums_the_rest():
         np.testing.assert_allclose(memory.rewards[order], rewards[last], rtol=1e-12)
         np.testing.assert_array_equal(memory.counts, np.bincount(arms[last], minlength=3))
         np.testing.assert_allclose(memory.sums, np.bincount(arms[last], rewards[last], 3), atol=1e-12)
+
+
+def test_constants_of_exponential_weights_by_hand():
+    problem = mab.Bernoulli(4)
+    assert mab.exp3_gamma(problem, horizon=2) == 1
+    # sqrt(4 log(4) / ((e - 1) 1000)) = sqrt(5.545177 / 1718.2818)
+    np.testing.assert_allclose(mab.exp3_gamma(problem, horizon=1000), 0.05680813, rtol=1e-6)
+    eta, gamma = mab.exp3_ix_constants(problem, horizon=1000)
+    # sqrt(2 log(4) / 4000) = sqrt(6.9314718e-4)
+    np.testing.assert_allclose((eta, gamma), (0.02632769, 0.013163844), rtol=1e-6)
+    assert mab.exp3_gamma(mab.Bernoulli(4, jnp.float32), horizon=1000).dtype == jnp.float32

@@ -13,7 +13,7 @@ from jaxbandits.numerics.indexing import is_entry, sliced
 
 
 class Window(NamedTuple):
-    """Last pulls, in a ring: pull t is entry t mod window."""
+    """Last pulls, in a ring: pull t = 1, 2, .. is entry (t - 1) mod window."""
 
     arms: Array  # int32 (window,)   -1 for an entry that is still empty
     rewards: Array  # float (window,)
@@ -56,7 +56,7 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
 
     def learn(state: State, action: Pull, rewards: Rewards) -> Window:
         before: Window = state.memory
-        slot = (state.pulls % window).astype(jnp.int32)
+        slot = ((state.pulls - 1) % window).astype(jnp.int32)
         old_arm, old_reward = sliced(before.arms, slot), sliced(before.rewards, slot)
         is_paid = rewards.times[0] > 0
         # An idle action writes the old entry again: a select over the whole window would cost O(window) per round.
