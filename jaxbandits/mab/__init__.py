@@ -41,6 +41,8 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `ucb_e` | the arm with the best upper bound for a known hardness: an oracle |
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
+| `discounted_ucb`, `sliding_window_ucb` | as `ucb1` from discounted or recent rewards, for means that change |
+| `exp3`, `exp3_ix` | an arm drawn by exponential weights, for any rewards in [0, 1] |
 | `bayes_ucb`, `thompson` | the arm with the best posterior quantile, or draw |
 | `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
 
@@ -50,7 +52,7 @@ key: its state holds the random bits of its lots. Papers do not specify these ti
 `t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
 with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
 first of equal counts comes first. `uniform`, `successive_elimination` and the first K pulls of every rule take arms in
-the order of their numbers.
+the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
 `mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
 
@@ -60,8 +62,11 @@ de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names
 
 from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
+from jaxbandits.mab._algorithms.discounted_ucb import discounted_ucb
 from jaxbandits.mab._algorithms.eb_tc import eb_tc
 from jaxbandits.mab._algorithms.eb_tci import eb_tci
+from jaxbandits.mab._algorithms.exp3 import exp3, exp3_gamma
+from jaxbandits.mab._algorithms.exp3_ix import IxConstants, exp3_ix, exp3_ix_constants
 from jaxbandits.mab._algorithms.imed import imed
 from jaxbandits.mab._algorithms.kl_lucb import kl_lucb
 from jaxbandits.mab._algorithms.kl_ucb import kl_ucb
@@ -70,6 +75,7 @@ from jaxbandits.mab._algorithms.lucb import lucb
 from jaxbandits.mab._algorithms.moss import moss
 from jaxbandits.mab._algorithms.moss_anytime import moss_anytime
 from jaxbandits.mab._algorithms.sequential_halving import sequential_halving
+from jaxbandits.mab._algorithms.sliding_window_ucb import sliding_window_ucb
 from jaxbandits.mab._algorithms.successive_elimination import successive_elimination
 from jaxbandits.mab._algorithms.successive_rejects import successive_rejects
 from jaxbandits.mab._algorithms.t3c import t3c
@@ -102,6 +108,7 @@ __all__ = [
     "Gaussian",
     "Hardness",
     "Instance",
+    "IxConstants",
     "LilConstants",
     "LogFactor",
     "Pull",
@@ -111,10 +118,15 @@ __all__ = [
     "bernoulli",
     "characteristic_time",
     "continuous_rejects",
+    "discounted_ucb",
     "eb_tc",
     "eb_tci",
     "environment",
     "estimates",
+    "exp3",
+    "exp3_gamma",
+    "exp3_ix",
+    "exp3_ix_constants",
     "gauss4",
     "gaussian",
     "gk1",
@@ -132,6 +144,7 @@ __all__ = [
     "moss_anytime",
     "recorded",
     "sequential_halving",
+    "sliding_window_ucb",
     "successive_elimination",
     "successive_rejects",
     "successive_rejects_bound",

@@ -9,6 +9,7 @@ from jaxbandits import mab
 from jaxbandits.numerics import thresholds
 
 PROBLEM = mab.Gaussian(3, 1.0, jnp.float64)
+ONES = mab.Bernoulli(3, jnp.float64)
 MEANS = jnp.asarray(np.array([0.2, 0.7, 0.4]))
 INSTANCE = mab.Instance(PROBLEM, MEANS)
 DEFAULT = {"dtype": ("none",)}
@@ -91,6 +92,12 @@ CALLS = {
     "moss_anytime": Call(mab.moss_anytime, {"problem": PROBLEM, "alpha": 1.0}),
     "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
     "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
+    "discounted_ucb": Call(mab.discounted_ucb, {"problem": PROBLEM, "discount": 0.9, "exploration": 0.6}),
+    "sliding_window_ucb": Call(mab.sliding_window_ucb, {"problem": PROBLEM, "window": 20, "exploration": 0.6}),
+    "exp3": Call(mab.exp3, {"problem": ONES, "gamma": 0.1}),
+    "exp3_gamma": Call(mab.exp3_gamma, {"problem": ONES, "horizon": 100}),
+    "exp3_ix": Call(mab.exp3_ix, {"problem": ONES, "eta": 0.1, "gamma": 0.05}),
+    "exp3_ix_constants": Call(mab.exp3_ix_constants, {"problem": ONES, "horizon": 100}),
     "thompson": Call(mab.thompson, {"problem": PROBLEM}),
     "ucb1": Call(mab.ucb1, {"problem": PROBLEM, "exploration": 2.0}),
     "ucb_e": Call(mab.ucb_e, BUDGET | {"hardness": 20.0, "exploration": 2.0}),

@@ -48,11 +48,13 @@ ZERO = {
     *(f"kernel.{function}.noise_scale" for function in ("branin", "hartmann4", "h1", "h2", "rkhs")),
 }
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
+NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma"}
 # Numbers of a bounded range, with one that is too large.
-TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "leader_share", "rounding"), 1.0)
+TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "rounding"), 1.0)
 TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)
 TOO_LARGE |= {"kcenter.zappos.n": 86, "kcenter.digits.n": 1798, "kcenter.image_crops.size": 428}
 TOO_LARGE |= {"k": 100, "mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
+TOO_LARGE |= {"mab.exp3.gamma": 1.1}
 TOO_LARGE |= {"union_power": 3, "linear.lingape.leap": 2**21, "linear.peps.draws": 2**16 + 1, "linear.soare.omega": 1.6}
 TOO_LARGE |= {"linear.xy_static.growth": 1.0, "linear.xy_static_exact.growth": 1.0, "cpe.perfect_matchings.n": 7}
 TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.water.demand": 5, "cpe.st_paths.t": 3}

@@ -100,6 +100,17 @@ CASES = {
     "kl-ucb": Case(_mab(_ended(mab.kl_ucb), ones=True), {"c": (0.0, 3.0)}),
     "imed": Case(_mab(_ended(mab.imed), ones=True), {}),
     "bayes-ucb": Case(_mab(_ended(_bayes_ucb)), {"c": (1.0, 5.0), "horizon": (60, 2)}),
+    "discounted-ucb": Case(
+        _mab(_ended(mab.discounted_ucb), discount=0.95), {"discount": (0.95, 0.8), "exploration": (0.6, 0.05)}
+    ),
+    "sliding-window-ucb": Case(
+        _mab(_ended(mab.sliding_window_ucb), window=20), {"exploration": (0.6, 0.05)}, {"window": 5}
+    ),
+    "sliding-window-ucb-ones": Case(_mab(_ended(mab.sliding_window_ucb), ones=True, window=20), {}, is_variant=True),
+    "exp3": Case(_mab(_ended(mab.exp3), ones=True, gamma=0.1), {"gamma": (0.1, 0.9)}),
+    "exp3-ix": Case(
+        _mab(_ended(mab.exp3_ix), ones=True, eta=0.1, gamma=0.05), {"eta": (0.1, 0.9), "gamma": (0.05, 0.9)}
+    ),
     "thompson": Case(_mab(_ended(mab.thompson)), {}),
     "moss": Case(_mab(_ended(mab.moss), horizon=60), {"horizon": (60, 9)}),
     "moss-anytime": Case(_mab(_ended(mab.moss_anytime)), {"alpha": (1.35, 9.0)}),

@@ -159,7 +159,7 @@ ROWS = [
     *laws_of(LINEAR, "embedded", "lingape lingape-ratio lingape-leap lin-ucb"),
     *laws_of(MAB, "shifted rewards", "mab-uniform eb-tc t3c ttts ttucb tas lucb ugape lil-ucb successive-elimination"),
     *laws_of(MAB, "shifted rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
-    *laws_of(MAB, "shifted rewards", "bayes-ucb"),
+    *laws_of(MAB, "shifted rewards", "bayes-ucb discounted-ucb sliding-window-ucb"),
     *laws_of(MAB, "permuted", "eb-tc t3c ttucb tas lucb successive-elimination successive-rejects ucb-e ucb1 moss"),
     *laws_of(MAB, "permuted", "moss-anytime lil-ucb bayes-ucb"),
     *laws_of(KERNEL, "rotated rewards", "duets dis-kernel-ucb approx-dis-kernel-ucb n-kernel-ucb gp-ucb bpe"),

@@ -40,6 +40,8 @@ def test_ties_are_broken_with_equal_probabilities():
 EQUAL = {
     **{name: getattr(mab, name) for name in ("ucb1", "kl_ucb", "imed", "bayes_ucb", "moss_anytime", "thompson")},
     "moss": functools.partial(mab.moss, horizon=14),
+    "exp3": functools.partial(mab.exp3, gamma=0.3),
+    "exp3_ix": functools.partial(mab.exp3_ix, eta=0.3, gamma=0.1),
     "tas-c": functools.partial(mab.tas, delta=0.1, tracking="C"),
     "eb_tci-ids": functools.partial(mab.eb_tci, delta=0.1, leader_share="ids"),
     **{

@@ -267,6 +267,34 @@ def regret(kind, name):
     return single_pulls(factory, kind, tape_of(kind), arms, **settings)
 
 
+CHANGING = {
+    "discounted_ucb": (
+        lambda law, K: reference.discounted_ucb(law, K, gamma=0.95, xi=0.7),
+        functools.partial(mab.discounted_ucb, discount=0.95, exploration=0.7),
+    ),
+    "sliding_window_ucb": (
+        lambda law, K: reference.sliding_window_ucb(law, K, tau=30, xi=0.7),
+        functools.partial(mab.sliding_window_ucb, window=30, exploration=0.7),
+    ),
+    "exp3": (lambda law, K: reference.exp3(K, gamma=0.2), functools.partial(mab.exp3, gamma=0.2)),
+    "exp3_ix": (
+        lambda law, K: reference.exp3_ix(K, eta=0.1, gamma=0.03),
+        functools.partial(mab.exp3_ix, eta=0.1, gamma=0.03),
+    ),
+}
+# Rules for rewards in [0, 1] refuse normal ones.
+KINDS = {"exp3": ("bernoulli",), "exp3_ix": ("bernoulli",)}
+
+
+def changing(kind, name):
+    """Compares pulls on a tape whose best arm changes: after 40 pulls of its own, arm 1 pays as arm 3."""
+    rule, factory = CHANGING[name]
+    tape = tape_of(kind)
+    tape[1, 40:] = tape_of(kind)[3, 40:]
+    arms = reference.by_history(tape, rule(LAWS[kind], K), PULLS, words=lots_of(kind, K), numbers=coins())
+    return single_pulls(factory, kind, tape, arms)
+
+
 def thompson():
     drawn = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.normal(key, (K,))))(keys()[:PULLS]))
     tape = tape_of("gaussian")
@@ -287,4 +315,7 @@ for kind in LAWS:
     CASES |= {f"{name}, {kind}": functools.partial(case, kind) for name, case in CONFIDENT.items()}
     CASES |= {f"{name}, {kind}": functools.partial(budget, kind, name) for name in BUDGET}
     CASES |= {f"{name}, {kind}": functools.partial(regret, kind, name) for name in REGRET}
+    CASES |= {
+        f"{name}, {kind}": functools.partial(changing, kind, name) for name in CHANGING if kind in KINDS.get(name, LAWS)
+    }
     CASES[f"ucb_e, {kind}"] = functools.partial(ucb_e, kind)

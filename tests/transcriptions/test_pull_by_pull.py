@@ -45,6 +45,7 @@ AGAIN = {
     "plays": ("combgame, paths", "pfws, paths", "pfws, trees, apart"),
 }
 BERNOULLI = ("eb_tci", "t3c", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")
+BERNOULLI += ("exp3", "exp3_ix")
 
 
 def marks(family, name):

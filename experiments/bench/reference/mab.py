@@ -441,3 +441,73 @@ def by_index(tape, index, rounds: int, *, words=None) -> list[int]:
         arms.append(arm)
         N[arm] += 1
     return arms
+
+
+# Regret where means change: a rule reads the history, pairs (arm, reward) in order
+
+
+def discounted_ucb(law: Law, K: int, *, gamma: float, xi: float):
+    def index(history):
+        t = len(history)
+        weights = [gamma ** (t - 1 - s) for s in range(t)]
+        N = [sum(w for w, (arm, _) in zip(weights, history, strict=True) if arm == a) for a in range(K)]
+        S = [sum(w * x for w, (arm, x) in zip(weights, history, strict=True) if arm == a) for a in range(K)]
+        return [S[a] / N[a] + 2 * (2 * law.noise_scale) * sqrt(xi * log(sum(N)) / N[a]) for a in range(K)]
+
+    return lambda history, lot, _: len(history) if len(history) < K else best_of(index(history), lot)
+
+
+def sliding_window_ucb(law: Law, K: int, *, tau: int, xi: float):
+    def index(history):
+        rewards = [[x for arm, x in history[-tau:] if arm == a] for a in range(K)]
+        level = xi * log(min(len(history), tau))
+        return [np.mean(x) + 2 * law.noise_scale * sqrt(level / len(x)) if x else inf for x in rewards]
+
+    return lambda history, lot, _: len(history) if len(history) < K else best_of(index(history), lot)
+
+
+def drawn_arm(p, uniform: float) -> int:
+    """Returns the first arm at which the sum of the probabilities exceeds the number, otherwise the last."""
+    total = 0.0
+    for arm in range(len(p) - 1):
+        total += p[arm]
+        if uniform < total:
+            return arm
+    return len(p) - 1
+
+
+def exp3(K: int, *, gamma: float):
+    """Builds Exp3; the number given is uniform."""
+
+    def rule(history, lot, uniform):
+        w = np.ones(K)
+        for arm, x in history:
+            p = (1 - gamma) * w / w.sum() + gamma / K
+            w[arm] *= np.exp(gamma * (x / p[arm]) / K)
+        return drawn_arm((1 - gamma) * w / w.sum() + gamma / K, uniform)
+
+    return rule
+
+
+def exp3_ix(K: int, *, eta: float, gamma: float):
+    """Builds Exp3-IX; the number given is uniform."""
+
+    def rule(history, lot, uniform):
+        L = np.zeros(K)
+        for arm, x in history:
+            w = np.exp(-eta * L)
+            L[arm] += (1 - x) / (w[arm] / w.sum() + gamma)
+        w = np.exp(-eta * L)
+        return drawn_arm(w / w.sum(), uniform)
+
+    return rule
+
+
+def by_history(tape, rule, rounds: int, *, words=None, numbers=None) -> list[int]:
+    """Returns the arms of all pulls; `rule(history, lot, given)` returns the next, `given` is `numbers[round]`."""
+    history, counts = [], [0] * len(tape)
+    for t in range(rounds):
+        arm = rule(history, lots(words, t, len(tape)), None if numbers is None else numbers[t])
+        history.append((arm, tape[arm][counts[arm]]))
+        counts[arm] += 1
+    return [arm for arm, _ in history]

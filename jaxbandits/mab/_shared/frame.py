@@ -61,6 +61,10 @@ class Rule(NamedTuple):
     start: PyTree = ()  # memory before the first pull
     # (state, estimates) -> memory after the pull that is chosen there; None if it never changes
     remember: Callable[[State, Estimates], PyTree] | None = None
+    # (state, action, rewards) -> memory after a round, also while every arm is pulled once; for statistics that depend
+    # on the order of the rewards. The state has the counts and sums after the round and the memory before it. Rewards
+    # of 0 pulls must leave every bit of the memory unchanged.
+    learn: Callable[[State, Pull, Rewards], PyTree] | None = None
 
 
 def algorithm_from_rule(
@@ -108,8 +112,7 @@ def algorithm_from_rule(
             moves = jnp.any(observation.times > 0)
             if in_turn:
                 moves &= state.pulls >= K
-            updated = rule.remember(state, estimates(problem, state))
-            memory = select(moves, updated, memory)
+            memory = select(moves, rule.remember(state, estimates(problem, state)), memory)
         pulled = action.arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
 
         def by_arm(x: Array) -> Array:
@@ -126,7 +129,8 @@ def algorithm_from_rule(
                 sums = compensated.add_entry(sums, action.arms[i], observation.sums[i])
         else:
             sums = _add(state.sums, observation, by_arm)
-        return State(pulls, counts, sums, memory=memory, ties=state.ties)
+        updated = State(pulls, counts, sums, memory=memory, ties=state.ties)
+        return updated if rule.learn is None else updated._replace(memory=rule.learn(updated, action, observation))
 
     return Algorithm(
         init,
