@@ -17,6 +17,8 @@ RULES += [partial(rule, horizon=90) for rule in (mab.continuous_rejects, mab.mos
 RULES += [partial(rule, horizon=90, leap=90) for rule in (mab.successive_rejects, mab.sequential_halving)]
 RULES += [mab.ucb1, mab.kl_ucb, mab.imed, mab.bayes_ucb, mab.thompson, mab.moss_anytime]
 RULES += [partial(mab.discounted_ucb, discount=0.9), partial(mab.sliding_window_ucb, window=9)]
+RULES += [partial(mab.batched_elimination, delta=0.1), partial(mab.batched_elimination, delta=0.1, leap=90)]
+RULES += [partial(mab.m_ucb, window=8, threshold=2.0, gamma=0.1)]
 OF_ONES = [partial(mab.exp3, gamma=0.1), partial(mab.exp3_ix, eta=0.1, gamma=0.1)]
 
 
