@@ -28,6 +28,7 @@ threshold is a heuristic that experiments use.
 | `lucb`, `kl_lucb` | the empirical best arm and its most optimistic rival, both at once |
 | `ugape` | of the leader and its strongest rival, the one with fewer pulls |
 | `successive_elimination` | all arms that can still be the best, in turn |
+| `batched_elimination` | as above in batches that grow: the arms to drop are looked for at their ends alone |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
 Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
@@ -42,6 +43,7 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
 | `discounted_ucb`, `sliding_window_ucb` | as `ucb1` from discounted or recent rewards, for means that change |
+| `m_ucb` | as `ucb1`, since the last change of an arm that a test detected |
 | `exp3`, `exp3_ix` | an arm drawn by exponential weights, for any rewards in [0, 1] |
 | `bayes_ucb`, `thompson` | the arm with the best posterior quantile, or draw |
 | `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
@@ -60,6 +62,7 @@ Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixe
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
+from jaxbandits.mab._algorithms.batched_elimination import batched_elimination
 from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
 from jaxbandits.mab._algorithms.discounted_ucb import discounted_ucb
@@ -72,6 +75,7 @@ from jaxbandits.mab._algorithms.kl_lucb import kl_lucb
 from jaxbandits.mab._algorithms.kl_ucb import kl_ucb
 from jaxbandits.mab._algorithms.lil_ucb import LilConstants, lil_ucb, lil_ucb_constants
 from jaxbandits.mab._algorithms.lucb import lucb
+from jaxbandits.mab._algorithms.m_ucb import MUcbConstants, m_ucb, m_ucb_constants
 from jaxbandits.mab._algorithms.moss import moss
 from jaxbandits.mab._algorithms.moss_anytime import moss_anytime
 from jaxbandits.mab._algorithms.sequential_halving import sequential_halving
@@ -111,9 +115,11 @@ __all__ = [
     "IxConstants",
     "LilConstants",
     "LogFactor",
+    "MUcbConstants",
     "Pull",
     "Rewards",
     "audibert1",
+    "batched_elimination",
     "bayes_ucb",
     "bernoulli",
     "characteristic_time",
@@ -140,6 +146,8 @@ __all__ = [
     "lil_ucb",
     "lil_ucb_constants",
     "lucb",
+    "m_ucb",
+    "m_ucb_constants",
     "moss",
     "moss_anytime",
     "recorded",

@@ -24,6 +24,9 @@ def _tested(factory, **more):
 
 
 CALLS = {
+    "batched_elimination": Call(
+        mab.batched_elimination, {"problem": PROBLEM, "delta": 0.1, "first": 3, "growth": 2, "leap": 2}
+    ),
     "bernoulli": Call(mab.bernoulli, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "characteristic_time": Call(
         mab.characteristic_time,
@@ -94,6 +97,10 @@ CALLS = {
     "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
     "discounted_ucb": Call(mab.discounted_ucb, {"problem": PROBLEM, "discount": 0.9, "exploration": 0.6}),
     "sliding_window_ucb": Call(mab.sliding_window_ucb, {"problem": PROBLEM, "window": 20, "exploration": 0.6}),
+    "m_ucb": Call(mab.m_ucb, {"problem": PROBLEM, "window": 10, "threshold": 3.0, "gamma": 0.1}),
+    "m_ucb_constants": Call(
+        mab.m_ucb_constants, {"problem": PROBLEM, "horizon": 1000, "changes": 3, "smallest_change": 0.5}
+    ),
     "exp3": Call(mab.exp3, {"problem": ONES, "gamma": 0.1}),
     "exp3_gamma": Call(mab.exp3_gamma, {"problem": ONES, "horizon": 100}),
     "exp3_ix": Call(mab.exp3_ix, {"problem": ONES, "eta": 0.1, "gamma": 0.05}),

@@ -48,7 +48,7 @@ ZERO = {
     *(f"kernel.{function}.noise_scale" for function in ("branin", "hartmann4", "h1", "h2", "rkhs")),
 }
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
-NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma"}
+NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma", "mab.m_ucb.gamma"}
 # Numbers of a bounded range, with one that is too large.
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "rounding"), 1.0)
 TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)

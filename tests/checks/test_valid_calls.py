@@ -93,7 +93,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "exchange_width": ("rows",),
     },
     "kernel": {"matern": ("nu",)},
-    "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",)},
+    "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)},
     "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "matern": ("nu",)},
 }
 

@@ -74,6 +74,12 @@ CASES = {
     "kl-lucb": Case(_tested(mab.kl_lucb, ones=True), TEST, INTERVALS),
     "ugape": Case(_tested(mab.ugape), TEST, INTERVALS),
     "successive-elimination": Case(_tested(mab.successive_elimination), {"delta": (0.1, 0.001)}),
+    "batched-elimination": Case(
+        _tested(mab.batched_elimination), {"delta": (0.1, 1e-6)}, {"first": 7, "growth": 3, "leap": 9}
+    ),
+    "batched-elimination-leap": Case(
+        _tested(mab.batched_elimination, ones=True, leap=10**6), {"delta": (0.1, 1e-6)}, is_variant=True
+    ),
     "lil-ucb": Case(
         _tested(mab.lil_ucb),
         {
@@ -107,6 +113,12 @@ CASES = {
         _mab(_ended(mab.sliding_window_ucb), window=20), {"exploration": (0.6, 0.05)}, {"window": 5}
     ),
     "sliding-window-ucb-ones": Case(_mab(_ended(mab.sliding_window_ucb), ones=True, window=20), {}, is_variant=True),
+    "m-ucb": Case(
+        _mab(_ended(mab.m_ucb), window=8, threshold=3.0, gamma=0.3),
+        {"threshold": (3.0, 0.3), "gamma": (0.3, 1.0)},
+        {"window": 4},
+    ),
+    "m-ucb-ones": Case(_mab(_ended(mab.m_ucb), ones=True, window=8, threshold=1.5, gamma=0.3), {}, is_variant=True),
     "exp3": Case(_mab(_ended(mab.exp3), ones=True, gamma=0.1), {"gamma": (0.1, 0.9)}),
     "exp3-ix": Case(
         _mab(_ended(mab.exp3_ix), ones=True, eta=0.1, gamma=0.05), {"eta": (0.1, 0.9), "gamma": (0.05, 0.9)}

@@ -13,6 +13,7 @@ HALF = 1000  # pulls before and after the change
 RULES = {
     "discounted_ucb": lambda problem: mab.discounted_ucb(problem, discount=0.99, exploration=0.1),
     "sliding_window_ucb": lambda problem: mab.sliding_window_ucb(problem, window=200, exploration=0.3),
+    "m_ucb": lambda problem: mab.m_ucb(problem, window=50, threshold=16.0, gamma=0.1),
 }
 
 
@@ -85,3 +86,14 @@ def test_constants_of_exponential_weights_by_hand():
     # sqrt(2 log(4) / 4000) = sqrt(6.9314718e-4)
     np.testing.assert_allclose((eta, gamma), (0.02632769, 0.013163844), rtol=1e-6)
     assert mab.exp3_gamma(mab.Bernoulli(4, jnp.float32), horizon=1000).dtype == jnp.float32
+
+
+def test_constants_of_m_ucb_by_hand():
+    window, threshold, gamma = mab.m_ucb_constants(mab.Bernoulli(2), horizon=10**5, changes=1, smallest_change=0.3)
+    # log(2 K T^2) = log(4) + 10 log(10), log(2 T) = log(2) + 5 log(10)
+    arms, time = 24.4121452, 12.2060726
+    assert window == 2 * np.ceil(2 / 0.09 * (arms**0.5 + time**0.5) ** 2)
+    np.testing.assert_allclose(threshold, (window * arms / 2) ** 0.5, rtol=1e-8)
+    np.testing.assert_allclose(gamma, ((2 * threshold + 3 * window**0.5) / 10**5) ** 0.5, rtol=1e-8)
+    scaled = mab.m_ucb_constants(mab.Gaussian(2, 2.0), horizon=10**5, changes=1, smallest_change=1.2)
+    np.testing.assert_allclose(scaled, (window, 4 * threshold, gamma))

@@ -118,6 +118,27 @@ def test_a_wrong_noise_scale_raises_the_error_count():
     assert (answers != 0).sum() > 10  # admitted: 10
 
 
+@pytest.mark.parametrize("leap", [7, 10**6])
+def test_batched_elimination_that_leaps_makes_the_same_run(leap):
+    """On the same rewards of every arm, which normal sums within a leap share."""
+    instance = mab.gauss4()
+    ends = []
+    for algorithm in (
+        mab.batched_elimination(instance.problem, delta=0.1, first=3),
+        mab.batched_elimination(instance.problem, delta=0.1, first=3, leap=leap),
+    ):
+        environment = mab.environment(instance, algorithm, stream=jax.random.key(5))
+        ends.append(jaxbandits.run(KEY, algorithm, environment, max_rounds=10**6))
+    single, leaps = ends
+    assert single.status == leaps.status == Status.STOPPED
+    assert single.answer == leaps.answer
+    np.testing.assert_array_equal(single.state.counts, leaps.state.counts)
+    # A round of the longer leap is a batch, whose arms are pulled 3, 6, 12, .. times in all.
+    batches = int(single.state.memory.over) + 1
+    assert int(single.state.counts.max()) == 3 * 2 ** (batches - 1)
+    assert leaps.rounds == batches if leap == 10**6 else leaps.rounds > batches
+
+
 # Mean pulls and their standard errors, from an independent float64 program; delta = .1, gk16.
 EXAMPLES = {
     "uniform": (mab.gk1, mab.uniform, 6749, 279),

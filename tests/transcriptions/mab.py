@@ -243,6 +243,15 @@ def budget(kind, name):
     return single_pulls(factory, kind, tape, arms, answer=answer[0], rounds=rounds, horizon=T, **settings)
 
 
+def batched_elimination(kind, leap):
+    tape, settings = tape_of(kind, 4, 4000), {"delta": DELTA, "first": 5, "growth": 3}
+    batches, answer = reference.batched_elimination(tape, LAWS[kind].noise_scale, **settings)
+    assert len(batches) > 3
+    arms = [arm for batch in batches for arm in batch]
+    rounds = None if leap == 1 else len(batches) + 1
+    return single_pulls(mab.batched_elimination, kind, tape, arms, answer=answer, rounds=rounds, leap=leap, **settings)
+
+
 def ucb_e(kind):
     tape = tape_of(kind, 6, T)
     index = reference.indices(LAWS[kind], T=T, exploration=1.5, hardness=40.0)["ucb_e"]
@@ -276,6 +285,10 @@ CHANGING = {
         lambda law, K: reference.sliding_window_ucb(law, K, tau=30, xi=0.7),
         functools.partial(mab.sliding_window_ucb, window=30, exploration=0.7),
     ),
+    "m_ucb": (
+        lambda law, K: reference.m_ucb(law, K, w=12, b=3.3, gamma=0.3),
+        functools.partial(mab.m_ucb, window=12, threshold=3.3, gamma=0.3),
+    ),
     "exp3": (lambda law, K: reference.exp3(K, gamma=0.2), functools.partial(mab.exp3, gamma=0.2)),
     "exp3_ix": (
         lambda law, K: reference.exp3_ix(K, eta=0.1, gamma=0.03),
@@ -292,6 +305,10 @@ def changing(kind, name):
     tape = tape_of(kind)
     tape[1, 40:] = tape_of(kind)[3, 40:]
     arms = reference.by_history(tape, rule(LAWS[kind], K), PULLS, words=lots_of(kind, K), numbers=coins())
+    if name == "m_ucb":
+        counts = [arms[:t].count(arm) for t, arm in enumerate(arms)]
+        history = [(arm, tape[arm, n]) for arm, n in zip(arms, counts, strict=True)]
+        assert reference.since_change(history, K, w=12, b=3.3)[0] > 0
     return single_pulls(factory, kind, tape, arms)
 
 
@@ -318,4 +335,6 @@ for kind in LAWS:
     CASES |= {
         f"{name}, {kind}": functools.partial(changing, kind, name) for name in CHANGING if kind in KINDS.get(name, LAWS)
     }
+    CASES[f"batched_elimination, {kind}"] = functools.partial(batched_elimination, kind, 1)
+    CASES[f"batched_elimination-leap, {kind}"] = functools.partial(batched_elimination, kind, 20_000)
     CASES[f"ucb_e, {kind}"] = functools.partial(ucb_e, kind)

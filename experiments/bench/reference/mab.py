@@ -339,6 +339,20 @@ def successive_elimination(noise_scale: float, K: int, *, delta: float):
     return lambda t, N, m, lot, _: (min(active, key=lambda a: (N[a], a)),), stopping, answer
 
 
+def batched_elimination(tape, noise_scale: float, *, delta: float, first: int, growth: int):
+    """Returns the arms of the pulls of every batch, and the answer."""
+    K = len(tape)
+    active, made, n, batches = list(range(K)), 0, first, []
+    while len(active) > 1:
+        batches.append([a for a in active for _ in range(n - made)])
+        made, r = n, len(batches)
+        radius = noise_scale * sqrt(2 * log(2 * K * r * (r + 1) / delta) / n)
+        means = {a: np.mean(tape[a][:n]) for a in active}
+        active = [a for a in active if means[a] >= max(means.values()) - 2 * radius]
+        n *= growth
+    return batches, active[0]
+
+
 def lil_ucb(noise_scale: float, K: int, *, e: float, b: float, ratio: float, d: float):
     """Returns (rule, stopping, answer)."""
 
@@ -464,6 +478,29 @@ def sliding_window_ucb(law: Law, K: int, *, tau: int, xi: float):
         return [np.mean(x) + 2 * law.noise_scale * sqrt(level / len(x)) if x else inf for x in rewards]
 
     return lambda history, lot, _: len(history) if len(history) < K else best_of(index(history), lot)
+
+
+def since_change(history, K: int, *, w: int, b: float):
+    """Returns the pulls before the last detected change, and the rewards of every arm since then."""
+    start, Z = 0, [[] for _ in range(K)]
+    for t, (arm, x) in enumerate(history):
+        Z[arm].append(x)
+        last = Z[arm][-w:]
+        if len(last) == w and abs(sum(last[w // 2 :]) - sum(last[: w // 2])) > b:
+            start, Z = t + 1, [[] for _ in range(K)]
+    return start, Z
+
+
+def m_ucb(law: Law, K: int, *, w: int, b: float, gamma: float):
+    def rule(history, lot, _):
+        start, Z = since_change(history, K, w=w, b=b)
+        t = len(history) - start + 1
+        A = (t - 1) % int(K / gamma)
+        if A < K:
+            return A
+        return best_of([np.mean(z) + 2 * law.noise_scale * sqrt(2 * log(t) / len(z)) for z in Z], lot)
+
+    return rule
 
 
 def drawn_arm(p, uniform: float) -> int:

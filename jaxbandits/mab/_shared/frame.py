@@ -95,7 +95,7 @@ def algorithm_from_rule(
 
     def init(key: Key) -> State:
         words = ties.draw_words(key, K) if draws_lots else ()
-        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), _no_rewards(problem), memory=rule.start, ties=words)
+        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), no_rewards(problem), memory=rule.start, ties=words)
 
     def decide(key: Key, state: State) -> Decision:
         choice = rule.choose(key, state, estimates(problem, state))
@@ -193,7 +193,8 @@ def unfused(x: PyTree) -> PyTree:
     return lax.optimization_barrier(x)
 
 
-def _no_rewards(problem: Problem) -> Array | Sum | Ones:
+def no_rewards(problem: Problem) -> Array | Sum | Ones:
+    """Returns the sums of rewards before the first pull."""
     K, dtype = problem.arms, float_dtype(problem)
     if not isinstance(problem, Gaussian):
         return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
