@@ -2,18 +2,18 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
-from experiments.figures import STYLES
-from experiments.report import Claim, Columns
+from experiments.figures import STYLES, band
+from experiments.report import Claim, Columns, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, Status, mab
-from jaxbandits.base import Algorithm, Decision, Outcome
+from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree
 
 DELTA = 0.1
 LONGEST = 300_000  # rounds after which a run is censored: greedy rules may never stop
@@ -93,6 +93,45 @@ def show(value: Any) -> str:
     return getattr(value, "__name__", str(value))
 
 
+class Counted(NamedTuple):
+    """Memory of an environment that counts what is asked of it."""
+
+    counts: Array  # int32 (K,)   pulls of every arm
+    arms: Array  # int32 (slots,)   arms of the last round
+    switches: Array  # int32 ()   rounds with other arms than the round before
+    inner: PyTree  # memory of the environment that answers
+
+
+def counted(environment: Environment, algorithm: Algorithm, arms: int) -> Environment:
+    """Returns the environment with two more columns in its results.
+
+    `counts` are all pulls of each arm, observed or not; `switches` the rounds with other arms than the round before.
+    """
+    available = environment.available
+
+    def init(key: Key) -> Counted:
+        zero = jnp.zeros((), jnp.int32)
+        return Counted(jnp.zeros(arms, jnp.int32), jnp.full_like(algorithm.idle.arms, -1), zero, environment.init(key))
+
+    def respond(memory: Counted, action: mab.Pull, noise: PyTree) -> tuple[PyTree, Counted]:
+        observation, inner = environment.respond(memory.inner, action, noise)
+        moves = jnp.any(action.times > 0)
+        changes = moves & jnp.any(action.arms != memory.arms) & jnp.any(memory.counts > 0)
+        return observation, Counted(
+            memory.counts.at[action.arms].add(action.times),
+            jnp.where(moves, action.arms, memory.arms),
+            memory.switches + changes.astype(jnp.int32),
+            inner,
+        )
+
+    return environment._replace(
+        init=init,
+        respond=respond,
+        available=None if available is None else lambda memory, action: available(memory.inner, action),
+        columns=lambda memory: {"counts": memory.counts, "switches": memory.switches},
+    )
+
+
 def bound(instance: mab.Instance, delta: float = DELTA) -> float:
     """Computes T* kl(delta, 1 - delta), a lower bound for every rule of error probability delta."""
     return float(time_of(instance)) * (1 - 2 * delta) * float(np.log((1 - delta) / delta))
@@ -153,10 +192,17 @@ def interval(wrong: int, n: int) -> str:
 def in_our_styles(axes: Any) -> Any:
     """Styles the lines that `Results.plot` has drawn, so that they differ in black and white."""
     lines = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
-    for line, band, style in zip(lines, axes.collections, STYLES, strict=False):
+    for line, shade, style in zip(lines, axes.collections, STYLES, strict=False):
         line.set(**style, markersize=4, mfc="w")
-        band.set(color=style["color"], alpha=0.1, lw=0)
+        shade.set(color=style["color"], alpha=0.1, lw=0)
     return axes
+
+
+def mean_curve(axes: Any, x: Sequence[int], values: np.ndarray, label: str, style: int) -> None:
+    """Draws the mean over runs of curves (runs, G), with a band of two standard errors."""
+    mean, se = mean_se(values)
+    axes.plot(x, mean, label=label, **STYLES[style], mfc="w", markersize=4, markevery=max(len(x) // 8, 1))
+    band(axes, x, mean - 2 * se, mean + 2 * se, style)
 
 
 def geometric(first: float, last: float, n: int) -> tuple[int, ...]:

@@ -2,15 +2,16 @@
 
 from typing import Any
 
+import jax
 import numpy as np
 import pytest
 
 from experiments.bench import arms
 from experiments.bench.mab import MEANS, factories
-from experiments.mab import budget, common, delta, epsilon, regret, thresholds
+from experiments.mab import budget, changepoint, common, delay, delta, epsilon, recorded, regret, thresholds
 from experiments.report import Line
 from experiments.settings import Settings
-from jaxbandits import Results, compare, mab
+from jaxbandits import Results, Status, compare, feedback, mab, run
 
 OPTIONS = Settings(quick=True)
 
@@ -100,6 +101,110 @@ def test_regret_claims_compare_with_the_constant_of_the_instance():
     assert [claim.holds for claim in regret.claims(lines, {"two arms": 2.25}, 10**5)] == [True, True]
     lines["two arms", "Thompson"] = Line("", 70.0)
     assert [claim.holds for claim in regret.claims(lines, {"two arms": 2.25}, 10**5)] == [False, False]
+
+
+def test_counted_counts_late_pulls_and_leaves_the_run_unchanged():
+    instance = mab.gaussian((1.0, 0.0))
+    algorithm = mab.ucb1(instance.problem)
+    plain = mab.environment(instance)
+    ends = [
+        run(jax.random.key(0), *feedback.delayed(algorithm, environment, delay=5), horizon=30)
+        for environment in (plain, common.counted(plain, algorithm, 2))
+    ]
+    jax.tree.map(np.testing.assert_array_equal, ends[0].state, ends[1].state)
+    counts = ends[1].memory.inner.counts
+    assert counts.sum() == 30 == ends[1].state.inner.counts.sum() + 5
+    assert counts[0] >= 6 <= counts[1]  # each of the first pulls is repeated until its observation arrives
+
+
+def test_counted_runs_out_as_its_environment_does():
+    algorithm = mab.uniform(mab.Bernoulli(2), delta=1e-9)
+    environment = common.counted(mab.recorded([[0.0, 1.0], [1.0, 1.0]]), algorithm, 2)
+    end = run(jax.random.key(0), algorithm, environment, max_rounds=9)
+    assert end.status == Status.EXHAUSTED
+    assert end.memory.counts.tolist() == [2, 2]
+    assert end.memory.switches == 3  # in turn: each pull differs from the one before
+
+
+def test_delay_claims_compare_with_the_pulls_on_the_way_and_the_sum_of_gaps():
+    def holds(pulls, regret):
+        stops: dict[delay.Cell, Line] = {("TTUCB", d): Line("", 2000.0 + pulls * d) for d in delay.DELAYS}
+        losses: dict[delay.Cell, Line] = {("UCB1", d): Line("", 100.0 + regret * d) for d in delay.DELAYS}
+        return [claim.holds for claim in delay.claims(stops, losses, delay.DELAYS)]
+
+    # The gaps are 0, .1, .2 and .3.
+    assert holds(1.0, 0.59) == [True, True]
+    assert holds(0.99, 0.61) == [False, False]
+
+
+def test_randomised_fails_for_a_rule_that_changes_arms_as_often():
+    shares: dict[delay.Cell, float] = {
+        ("TTUCB", 0): 0.9,
+        ("TTUCB", 100): 0.1,
+        ("T3C", 100): 0.4,
+        ("Thompson", 100): 0.2,
+    }
+    assert delay.randomised(shares).holds
+    assert not delay.randomised(shares | {("TTUCB", 100): 0.2}).holds
+
+
+def test_dynamic_regret_is_against_the_best_arm_of_each_pull():
+    """Pulls the third arm 3000 times, the first 2000 times, the third 5000 times."""
+    marks = (3000, 5000, 10_000)
+    counts = np.array([[[0, 0, 3000], [2000, 0, 3000], [2000, 0, 8000]]])
+    lost = changepoint.dynamic_regret(counts, marks, changepoint.CHANGES)
+    np.testing.assert_allclose(lost, [[300, 300 + 800, 300 + 800 + 500]])
+    unchanged = changepoint.dynamic_regret(counts, marks, (10_000, 10_001))
+    np.testing.assert_allclose(unchanged, [[300, 300, 800]])
+    assert [part.ours for part in changepoint.segments(lost, marks)] == pytest.approx([300, 800, 500])
+
+
+def test_changepoint_claims_fail_for_rules_that_recover():
+    rules = (*changepoint.STATIONARY, *changepoint.ADAPTIVE)
+
+    def holds(after, adaptive, thompson):
+        parts = {rule: [Line("", 0.0), Line("", 0.0), Line("", after)] for rule in rules}
+        total = {rule: Line("", adaptive if rule in changepoint.ADAPTIVE else 500.0) for rule in rules}
+        stationary = {rule: Line("", thompson if rule == "Thompson" else 300.0) for rule in rules}
+        return [bool(claim.holds) for claim in changepoint.claims(parts, total, stationary)]
+
+    assert holds(260.0, 400.0, 90.0) == [True] * 4
+    assert holds(240.0, 510.0, 110.0) == [False] * 4
+
+
+def test_the_made_up_record_is_the_same_in_every_call_and_near_its_rates():
+    first, second = recorded.visits(), recorded.visits()
+    assert all(np.array_equal(a, b) for a, b in zip(first, second, strict=True))
+    columns = recorded.rewards(first)
+    assert sum(map(len, columns)) == recorded.DAYS * recorded.DAY
+    np.testing.assert_allclose([np.mean(column) for column in columns], recorded.RATES, atol=0.003)
+
+
+def test_censored_runs_are_longer_than_all_others():
+    statuses = np.array([Status.STOPPED, Status.EXHAUSTED, Status.STOPPED, Status.MAX_ROUNDS, Status.STOPPED])
+    columns = {"status": statuses, "pulls": np.array([800, 300, 900, 100, 400]), "wrong": np.arange(5) < 1}
+    stats: Any = None
+    sweep = Results(columns, stats)
+    assert recorded.until_stop(sweep).tolist() == [800, np.inf, 900, np.inf, 400]
+    assert recorded.median(sweep) == 900
+    assert recorded.summary(sweep) == {"visits": "900 (400 to -)", "censored": "2", "wrong": "1 of 3"}
+
+
+def test_recorded_claims_fail_for_long_tests_and_censored_ones():
+    def sweep(pulls, censored=0):
+        statuses = np.where(np.arange(40) < censored, Status.MAX_ROUNDS, Status.STOPPED)
+        stats: Any = None
+        return Results({"status": statuses, "pulls": np.full(40, pulls), "wrong": np.zeros(40, bool)}, stats)
+
+    def holds(late, censored):
+        sweeps: dict[recorded.Cell, Results] = {}
+        for rule, missing in (("TTUCB", 39), ("T3C", censored)):
+            parts = (sweep(4000), sweep(4000 + late), sweep(4000, missing))
+            sweeps |= {(rule, kind, "bootstrap"): part for kind, part in zip(recorded.FEEDBACK, parts, strict=True)}
+        return [bool(claim.holds) for claim in recorded.claims(sweeps)]
+
+    assert holds(3 * recorded.DAY, 1) == [True, True, True]
+    assert holds(3 * recorded.DAY + 1, 2) == [False, False, True]
 
 
 @pytest.mark.parametrize("law", ["Gaussian", "Bernoulli"])

@@ -1,0 +1,186 @@
+"""Late observations: pulls until the stop and regret against the delay.
+
+Four Gaussian arms until the stop at delta = 0.1, and four Bernoulli arms of means .9, .8, .7 and .6 over a horizon.
+With a delay of d rounds, every rule repeats its first pull until an observation arrives, and so for every arm that it
+pulls once at first. Later, a rule that draws nothing at random changes arms rarely: one observation changes little.
+"""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from experiments.figures import STYLES, curve, marks, ticks
+from experiments.mab import common
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, line_of, listed, plus_minus
+from experiments.settings import Settings
+from experiments.simulate import simulate
+from jaxbandits import Results, feedback, mab
+from jaxbandits.base import Algorithm, Outcome
+
+DELAYS = (0, 10, 100, 1000)
+GEOMETRIC = 10  # mean delay of the random one
+LONGEST = 10 * GEOMETRIC  # observations that would take longer, .007 % of them, never arrive
+STOPS = ("TTUCB", "EB-TCI", "elimination", "LUCB", "T3C", "uniform")
+REGRETS = ("UCB1", "KL-UCB", "Thompson", "MOSS")
+RANDOM = ("T3C", "Thompson")  # rules that draw their pulls
+MEANS = (0.9, 0.8, 0.7, 0.6)
+HORIZON = 10_000
+NICE = [m * 10**n for n in range(1, 5) for m in (1, 1.5, 2, 3, 5, 7)]  # ticks
+
+Delay = int | str  # rounds, or "geometric"
+Cell = tuple[str, Delay]  # rule, delay
+
+
+def regret_rule(name: str, problem: mab.Bernoulli, horizon: int) -> Algorithm:
+    if name == "MOSS":
+        return mab.moss(problem, horizon=horizon)
+    return {"UCB1": mab.ucb1, "KL-UCB": mab.kl_ucb, "Thompson": mab.thompson}[name](problem)
+
+
+def run(options: Settings) -> Report:
+    delays: tuple[Delay, ...] = (0, 10, 100, "geometric") if options.quick else (*DELAYS, "geometric")
+    stops, regrets = (("TTUCB", "T3C"), ("UCB1", "Thompson")) if options.quick else (STOPS, REGRETS)
+    horizon = HORIZON // 4 if options.quick else HORIZON
+    seeds = options.seeds or (100 if options.quick else 400)
+    stopped = {(rule, delay): until_stop(rule, delay, options, seeds) for rule in stops for delay in delays}
+    ended = {(rule, delay): until_horizon(rule, delay, options, seeds, horizon) for rule in regrets for delay in delays}
+    pulls = {cell: line_of(heading(cell), sweep) for cell, sweep in stopped.items()}
+    regret = {cell: line(heading(cell, "regret"), lost(sweep)) for cell, sweep in ended.items()}
+    switches = {cell: switching(sweep) for cell, sweep in (stopped | ended).items()}
+    wrong = {heading(cell): common.errors(sweep) for cell, sweep in stopped.items()}
+    return Report(
+        f"Late observations: pulls until the stop, and regret after {horizon:,} pulls",
+        [*pulls.values(), *regret.values()],
+        [*claims(pulls, regret, delays), randomised(switches), common.confident(wrong)],
+        joined({heading(cell): sweep for cell, sweep in (stopped | ended).items()}, label="rule, delay"),
+        partial(draw, pulls=pulls, regret=regret, delays=delays),
+        notes=(
+            f"Delays are in rounds; a round of LUCB is two pulls. The geometric delay has mean {GEOMETRIC}. Pulls "
+            "and regret include those whose observations had not arrived. Threshold of the stops: gk16, a heuristic; "
+            "successive elimination has its own radius. Switches: rounds with other arms than the round before.",
+            "Joulani, Gyorgy and Szepesvari (2013) bound the regret that a constant delay adds by delay times the sum "
+            "of the gaps, for rules that keep a queue of observations for each arm (QPM-D). These rules keep none.",
+        ),
+        grid=[
+            {"rule": rule, "": quantity}
+            | {named(delay): plus_minus(lines[rule, delay], digits) for delay in delays}
+            | {"runs": str(seeds)}
+            for quantity, lines, rules, digits in (("pulls", pulls, stops, 0), ("regret", regret, regrets, 1))
+            for rule in rules
+        ]
+        + [
+            {"rule": rule, "": "switches, %"}
+            | {named(delay): f"{100 * switches[rule, delay]:.2g}" for delay in delays}
+            | {"runs": str(seeds)}
+            for rule in (*stops, *regrets)
+        ],
+    )
+
+
+def named(delay: Delay) -> str:
+    return f"geometric, {GEOMETRIC}" if delay == "geometric" else f"{delay}"
+
+
+def heading(cell: Cell, quantity: str = "pulls") -> str:
+    return f"{cell[0]}, delay {named(cell[1])}, {quantity}"
+
+
+def late(algorithm: Algorithm, instance: mab.Instance, delay: Delay) -> tuple:
+    """Returns the algorithm and its environment with a delay. Results have the columns of `common.counted`."""
+    law = delay if isinstance(delay, int) else feedback.Geometric(GEOMETRIC, LONGEST)
+    environment = common.counted(mab.environment(instance, algorithm), algorithm, instance.problem.arms)
+    return feedback.delayed(algorithm, environment, delay=law)
+
+
+def until_stop(rule: str, delay: Delay, options: Settings, seeds: int) -> Results:
+    instance = mab.gauss4()
+
+    def build(task: Any, key: Any) -> tuple:
+        return late(common.RULES[rule](instance.problem, delta=common.DELTA), instance, delay)
+
+    def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
+        return {"wrong": ~mab.is_right(instance, outcome.answer)}
+
+    name = f"mab delay, {named(delay)}: {rule}"
+    return simulate(name, build, options=options, seeds=seeds, max_rounds=common.LONGEST, metrics=metrics)
+
+
+def until_horizon(rule: str, delay: Delay, options: Settings, seeds: int, horizon: int) -> Results:
+    instance = mab.bernoulli(MEANS)
+
+    def build(task: Any, key: Any) -> tuple:
+        return late(regret_rule(rule, mab.Bernoulli(len(MEANS)), horizon), instance, delay)
+
+    name = f"mab delay, {named(delay)}, regret, {horizon}: {rule}"
+    return simulate(name, build, options=options, seeds=seeds, max_rounds=horizon, horizon=horizon)
+
+
+def lost(sweep: Results) -> np.ndarray:
+    """Computes the regret of every run."""
+    return sweep.columns["counts"] @ (max(MEANS) - np.array(MEANS))
+
+
+def switching(sweep: Results) -> float:
+    """Returns the share of rounds with other arms than the round before, over all runs."""
+    return float(np.sum(sweep.columns["switches"]) / np.sum(sweep.columns["rounds"]))
+
+
+def added(lines: dict[Cell, Line], rule: str, delay: Delay) -> Line:
+    """Returns what a delay adds to the mean without one."""
+    plain, slow = lines[rule, 0], lines[rule, delay]
+    return Line("", slow.ours - plain.ours, float(np.hypot(slow.se, plain.se)))
+
+
+def claims(pulls: dict[Cell, Line], regret: dict[Cell, Line], delays: Sequence[Delay]) -> list[Claim]:
+    constant = [delay for delay in delays if isinstance(delay, int) and delay > 0]
+    stops, regrets = (tuple(dict.fromkeys(rule for rule, _ in lines)) for lines in (pulls, regret))
+    gaps, longest = float(np.sum(max(MEANS) - np.array(MEANS))), max(constant)
+    more = {rule: added(pulls, rule, longest) for rule in stops}
+    shares = {
+        f"{rule}, delay {delay}": Line("", part.ours / (delay * gaps), part.se / (delay * gaps))
+        for rule in regrets
+        for delay in constant
+        for part in [added(regret, rule, delay)]
+    }
+    largest = max(shares, key=lambda name: shares[name].ours)
+    return [
+        Claim(
+            f"a delay of {longest} rounds costs every rule at least {longest} pulls, those on the way when it stops",
+            listed({rule: part.ours for rule, part in more.items()}, ",.0f"),
+            all(part.ours + STANDARD_ERRORS * part.se >= longest for part in more.values()),
+        ),
+        Claim(
+            f"a constant delay adds at most delay x sum of gaps to the regret, up to {STANDARD_ERRORS} standard errors",
+            f"at most {shares[largest].ours:.2f} +- {shares[largest].se:.2f} of it ({largest})",
+            all(share.ours - STANDARD_ERRORS * share.se <= 1 for share in shares.values()),
+        ),
+    ]
+
+
+def randomised(switches: dict[Cell, float], delay: int = 100) -> Claim:
+    shares = {rule: 100 * share for (rule, each), share in switches.items() if each == delay}
+    return Claim(
+        f"with a delay of {delay} rounds, rules that draw their pulls change arms most often, % of rounds",
+        listed(shares, ".2g"),
+        min(shares[rule] for rule in RANDOM) > max(share for rule, share in shares.items() if rule not in RANDOM),
+    )
+
+
+def draw(figure: Any, *, pulls: dict[Cell, Line], regret: dict[Cell, Line], delays: Sequence[Delay]) -> None:
+    figure.set_size_inches(9.6, 4.6)
+    constant = [delay for delay in delays if isinstance(delay, int)]
+    for axes, lines in zip(figure.subplots(1, 2), (pulls, regret), strict=True):
+        for style, rule in enumerate(dict.fromkeys(rule for rule, _ in lines)):
+            curve(axes, constant, [lines[rule, delay] for delay in constant], rule, style)
+            random = lines[rule, "geometric"]
+            axes.plot(GEOMETRIC, random.ours, **marks(style) | {"mfc": STYLES[style]["color"]})
+        axes.set_xscale("symlog", linthresh=GEOMETRIC)
+        axes.set(yscale="log", xlabel="delay, rounds (filled: geometric)")
+        axes.legend(fontsize=9)
+        ticks(axes, constant)
+        low, high = axes.get_ylim()
+        ticks(axes, [x for x in NICE if low <= x <= high], [f"{x:,.0f}" for x in NICE if low <= x <= high], axis="y")
+    figure.axes[0].set(title="Four Gaussian arms, delta = 0.1", ylabel="pulls until the stop")
+    figure.axes[1].set(title="Bernoulli arms of means .9, .8, .7, .6", ylabel="regret")
