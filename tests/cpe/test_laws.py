@@ -205,7 +205,7 @@ def compiled(rule, name, leap):
             estimator = "variance" if name == "opinions" else "mean"
             algorithm = factory(problem, estimator=estimator, leap=leap, radius_scale=0.2, **common)
         instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
-        environment = cpe.environment(instance, leap=leap, stream=key)
+        environment = cpe.environment(instance, algorithm, stream=key)
         outcome = run(key, algorithm, environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
@@ -257,7 +257,7 @@ def test_leaps_leave_the_end_of_a_run_unchanged(rule, name, seed):
 @jax.jit
 def samples(stream, p, pulls, counts):
     instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
-    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
+    environment = cpe.environment(instance, pulls, stream=stream)
     return environment.respond(counts, pulls, environment.noise(stream))[0]
 
 

@@ -32,7 +32,7 @@ def test_instances_go_through_jit_vmap_and_stacking(instance):
     assert stacked.problem == instance.problem
 
     def first_reward(instance, key):
-        environment = kcenter.environment(instance)
+        environment = kcenter.environment(instance, idle(instance.problem))
         action = jax.tree.map(jnp.zeros_like, idle(instance.problem))
         return jax.tree.leaves(environment.respond((), action, environment.noise(key))[0])[0]
 

@@ -217,14 +217,9 @@ def three_lanes(keys, betas, thresholds, oversampling):
 
     def one(key, beta, threshold, oversampling):
         numbers = Numbers(beta=beta, threshold=threshold, oversampling=oversampling)
-        return run(
-            key,
-            build(numbers, max_inducing=16),
-            kernel.environment(instance, n_agents=N),
-            max_rounds=T,
-            chunk=10,
-            axis_name="lanes",
-        )
+        algorithm = build(numbers, max_inducing=16)
+        environment = kernel.environment(instance, algorithm)
+        return run(key, algorithm, environment, max_rounds=T, chunk=10, axis_name="lanes")
 
     return jax.vmap(one, axis_name="lanes")(keys, betas, thresholds, oversampling)
 

@@ -122,7 +122,7 @@ def test_lanes_do_not_depend_on_their_neighbours_rounds():
             noise_variance=NOISE_VARIANCE,
             threshold=threshold,
         )
-        environment = kernel.environment(branin, n_agents=4)
+        environment = kernel.environment(branin, algorithm)
         measures = {"value": kernel.messages, "total": kernel.round_regret(branin)}
         curves = record(at=(3, 12), by="rounds", **measures)
         return run(key, algorithm, environment, max_rounds=20, chunk=7, record=curves)

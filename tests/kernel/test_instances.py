@@ -126,7 +126,7 @@ def test_kernels_of_the_paper():
 
 def test_environment():
     instance = kernel.tabular(jnp.zeros((3, 1)), jnp.asarray([1.0, 2.0, 4.0]), noise_scale=0.5)
-    environment = kernel.environment(instance, n_agents=2)
+    environment = kernel.environment(instance, jnp.full(2, 3))
     rewards = environment.respond((), jnp.asarray([2, 0], jnp.int32), jnp.asarray([1.0, -2.0]))[0]
     np.testing.assert_array_equal(rewards, [4.5, 0.0])
     idle = environment.respond((), jnp.full(2, 3, jnp.int32), jnp.zeros(2))[0]
@@ -153,7 +153,7 @@ def test_instances_go_through_jit_and_vmap_and_stacking():
     @jax.jit
     @jax.vmap
     def through(instance):
-        reward = kernel.environment(instance, n_agents=1).respond((), jnp.zeros(1, jnp.int32), jnp.zeros(1))[0]
+        reward = kernel.environment(instance).respond((), jnp.zeros(1, jnp.int32), jnp.zeros(1))[0]
         return instance, instance.best, reward[0]
 
     same, best, reward = through(stacked)
@@ -179,8 +179,8 @@ ONE = jnp.zeros((4, 2))
         ),
         (lambda: kernel.tabular(jnp.zeros((0, 2)), jnp.zeros(0), noise_scale=1.0), "candidates must be an array"),
         (
-            lambda: kernel.environment(kernel.tabular(ONE, jnp.zeros(4), noise_scale=1.0), n_agents=0),
-            "n_agents must be",
+            lambda: kernel.environment(kernel.tabular(ONE, jnp.zeros(4), noise_scale=1.0), jnp.zeros(0, int)),
+            "algorithm must be an array of integers of shape (N,)",
         ),
     ],
 )
