@@ -69,7 +69,10 @@ def environment(
         return _plays(instance.arms, stream)._replace(**described)
     checks.instance("algorithm", idle, (Pulls, Play))
     slots = checks.array("algorithm.arms", idle.arms, ("slots",), kind="int").size
-    return _pulls(_check_pulled(instance.arms), slots, stream)._replace(**described)
+    expected = "be Arms, whose samples lie in [0, 1], unless the algorithm plays whole decisions"
+    expected += ". Give it the algorithm" if algorithm is None else ""
+    require(not isinstance(instance.arms, GaussianArms), "instance.arms", expected, type(instance.arms).__name__)
+    return _pulls(check_bounded(instance.arms, "instance.arms"), slots, stream)._replace(**described)
 
 
 def made_for(problem: Problem, observations: str | None = None) -> dict[str, Any]:
@@ -80,13 +83,6 @@ def made_for(problem: Problem, observations: str | None = None) -> dict[str, Any
         observations: "binary" for samples that are 0 or 1, "unit" for samples in [0, 1], None for any.
     """
     return {"problem": partial(_description, problem), "receive": partial(_receive, problem, observations)}
-
-
-def _check_pulled(arms: Arms | GaussianArms) -> Arms:
-    """Returns the arms; raises `ValueError` unless they can be pulled one by one."""
-    advice = "be Arms, whose samples lie in [0, 1], unless an algorithm plays whole decisions. Give it the algorithm"
-    require(not isinstance(arms, GaussianArms), "instance.arms", advice, "GaussianArms")
-    return check_bounded(arms, "instance.arms")
 
 
 def _description(problem: Problem) -> dict[str, Any]:

@@ -92,7 +92,7 @@ def environment(
             action is one `Pull` and draws one dimension; an action stands for an algorithm of your own.
         stream: if None, every round has fresh noise. With a key, the n-th query of a pair of nodes has the same answer
             for every algorithm, whichever of the two is the center: the same dimension, the same uniform variable, or
-            the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Binomial sums (`Counts` of
+            the same step of a Gaussian walk (`numerics.brownian`), so that sums agree as well. Binomial sums (`Counts` of
             Bernoulli rewards) cannot be drawn in this way, nor leaps, of whose samples a run may use only the first.
 
     Returns:
