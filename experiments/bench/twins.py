@@ -174,13 +174,13 @@ def of_kcenter() -> list[Twin]:
         return kcenter.distance_instance(distances, k=3, noise_scale=0.1)
 
     def sampled(dtype: str, factory: Any) -> Built:
-        return factory(problem, delta=0.1, leap=1, dtype=dtype), kcenter.environment(images, leap=1)
+        algorithm = factory(problem, delta=0.1, leap=1, dtype=dtype)
+        return algorithm, kcenter.environment(images, algorithm)
 
-    def noisy(dtype: str, factory: Any, action: type) -> Built:
+    def noisy(dtype: str, factory: Any) -> Built:
         instance = observed(dtype)
-        return factory(instance.problem, delta=0.1, noise_scale=0.1, dtype=dtype), kcenter.environment(
-            instance, action=action
-        )
+        algorithm = factory(instance.problem, delta=0.1, noise_scale=0.1, dtype=dtype)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     listed = []
     for name, rule, seeds in (("DS-UCB", kcenter.ds_ucb, 2000), ("DS-TS", kcenter.ds_ts, 500)):
@@ -188,11 +188,11 @@ def of_kcenter() -> list[Twin]:
         build = fixed(sampled, factory=rule)
         twin = Twin("kcenter", name, f"crops, n = {NODES}", build=build, seeds=seeds, is_right=right)
         listed.append(twin)
-    rules = {"NS-TS": (kcenter.ns_ts, kcenter.PairPull)}
+    rules: dict[str, Callable[..., Algorithm]] = {"NS-TS": kcenter.ns_ts}
     for tracking in ("difference", "ratio"):
-        rules[f"NS-TandS, {tracking}"] = partial(kcenter.ns_tands, tracking=tracking), kcenter.Pull
-    for name, (rule, action) in rules.items():
-        build = fixed(noisy, factory=rule, action=action)
+        rules[f"NS-TandS, {tracking}"] = partial(kcenter.ns_tands, tracking=tracking)
+    for name, rule in rules.items():
+        build = fixed(noisy, factory=rule)
         right = judged(kcenter.is_right, observed("float64"))
         twin = Twin("kcenter", name, f"crops, n = {FEW}", build=build, seeds=5000, is_right=right)
         listed.append(twin)
@@ -204,11 +204,13 @@ def of_cpe() -> list[Twin]:
 
     def made(dtype: str, factory: Any) -> Built:
         instance = cpe.top2of6(dtype=dtype)
-        return factory(instance.problem, delta=0.1, observations="binary"), cpe.environment(instance)
+        algorithm = factory(instance.problem, delta=0.1, observations="binary")
+        return algorithm, cpe.environment(instance, algorithm)
 
     def played(dtype: str) -> Built:
         instance = cpe.top2of6(dtype=dtype)
-        return cpe.pfws(instance.problem, delta=0.1, noise_scale=0.5), cpe.environment(instance, cpe.Play)
+        algorithm = cpe.pfws(instance.problem, delta=0.1, noise_scale=0.5)
+        return algorithm, cpe.environment(instance, algorithm)
 
     right = judged(cpe.is_right, cpe.top2of6())
     rules = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
@@ -240,7 +242,7 @@ def of_kernel() -> list[Twin]:
                 kernel.round_regret(instance),
             )
             curves = jaxbandits.record(at=[HORIZON], by="rounds", value=kernel.messages, total=regret)
-            return algorithm, kernel.environment(instance, n_agents=AGENTS), curves
+            return algorithm, kernel.environment(instance, algorithm), curves
 
         return of
 

@@ -25,7 +25,7 @@ def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
     @jax.jit
     def one(key):
         algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=count)
-        return run(key, algorithm, environment(INSTANCE, test_every=count), max_rounds=5000)
+        return run(key, algorithm, environment(INSTANCE, algorithm), max_rounds=5000)
 
     end = one(KEY)
     assert end.status == Status.STOPPED
@@ -45,7 +45,7 @@ def test_ds_random_takes_more_queries_than_ds_ucb():
     def pulls(rule):
         instance = dimension_instance(points, k=2)
         algorithm = rule(instance.problem, delta=0.1)
-        one = jax.jit(lambda key: run(key, algorithm, environment(instance), max_rounds=5000).pulls)
+        one = jax.jit(lambda key: run(key, algorithm, environment(instance, algorithm), max_rounds=5000).pulls)
         return np.mean([one(jax.random.key(seed)) for seed in range(5)])
 
     assert pulls(ds_random) > 1.5 * pulls(ds_ucb)
@@ -57,7 +57,8 @@ def test_integer_points():
     @jax.jit
     def one(key):
         instance = dimension_instance(pixels, k=2, levels=16)
-        return run(key, ds_random(instance.problem, delta=0.1), environment(instance), max_rounds=500)
+        algorithm = ds_random(instance.problem, delta=0.1)
+        return run(key, algorithm, environment(instance, algorithm), max_rounds=500)
 
     end = one(KEY)
     assert end.answer.indices.tolist() == [0, 1]
