@@ -24,6 +24,9 @@ AGENTS = {"kernel": kernel.paper_kernel("h1"), "horizon": 6, "beta": 1.0, "noise
 DESIGN = fullbandit.make_design(fullbandit.cyclic_support(5, 3), 3)
 ARMS, ONES = mab.gauss4(), mab.gk1()
 TOP3 = fullbandit.synthetic(0, 5, 3, 0.3)
+ALLOCATION = linear.Allocation(jnp.zeros(3, int))
+BRIDGE = linear.Bridge(jnp.zeros(3, int), jnp.zeros(3, int), jnp.zeros(3))
+LEAPING = linear.lingape(SOARE.arms, delta=0.1, leap=2)
 
 
 class Case(NamedTuple):
@@ -46,7 +49,7 @@ def cases():
         ),
         "xy_adaptive": Case(
             linear.xy_adaptive(SOARE.arms, delta=0.1, design_steps=20),
-            linear.environment(SOARE, linear.Allocation, stream=STREAM),
+            linear.environment(SOARE, ALLOCATION, stream=STREAM),
             lambda state: state.counts,
         ),
         "coci": Case(
@@ -62,7 +65,7 @@ def cases():
         "cts": Case(cpe.cts(BEST.problem), cpe.environment(BEST, cpe.Play, stream=STREAM), lambda state: state.counts),
         "icb": Case(
             fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1),
-            fullbandit.environment(TOP3, DESIGN, stream=STREAM),
+            fullbandit.environment(TOP3, fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1), stream=STREAM),
             lambda state: state.counts,
         ),
         "ds_random": Case(
@@ -135,7 +138,7 @@ def test_slots_of_one_arm_pay_its_next_rewards():
 @pytest.fixture(scope="module")
 def linear_sums():
     """Returns the rewards of pulls of arm 1: one by one, the same ones together, and all arms at once."""
-    single, many = (linear.environment(SOARE, kind, stream=STREAM) for kind in (linear.Pull, linear.Allocation))
+    single, many = (linear.environment(SOARE, action, stream=STREAM) for action in (None, ALLOCATION))
 
     @jax.jit
     def sums():
@@ -226,8 +229,8 @@ def test_stream_noise_of_an_agent_does_not_depend_on_its_query():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linear.environment(SOARE, linear.Bridge, stream=STREAM), "stream must be None for a Bridge"),
-        (lambda: linear.environment(linear.canonical(0.5), noise="sign", leap=2, stream=STREAM), "stream must be None"),
+        (lambda: linear.environment(SOARE, BRIDGE, stream=STREAM), "stream must be None for a Bridge"),
+        (lambda: linear.environment(SOARE, LEAPING, noise="sign", stream=STREAM), "stream must be None for a Bridge"),
         (lambda: fullbandit.environment(TOP3, DESIGN, noise="bernoulli", stream=STREAM), "stream must be None|theta"),
         (lambda: kcenter.environment(JUDGED, action=kcenter.Counts, stream=STREAM), "stream must be None for binomial"),
         (lambda: kcenter.environment(POINTS, leap=2, stream=STREAM), "stream must be None for leaps, of whose samples"),

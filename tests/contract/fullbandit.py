@@ -20,7 +20,9 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
         settings = {"delta": 0.1, "epsilon": 0.2} | pace | hyperparameters
         paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
         settings["pace"] = fullbandit.Pace(**paced)
-        return factory(design if shown is None else shown(design), **settings), fullbandit.environment(instance, design)
+        algorithm = factory(design if shown is None else shown(design), **settings)
+        # The environment keeps the true design if the learner is shown another one.
+        return algorithm, fullbandit.environment(instance, algorithm if shown is None else design)
 
     return make
 

@@ -194,8 +194,7 @@ def test_no_round_has_a_loop_of_unknown_length_or_a_library_call():
     instance = linear.sphere(0, 6, 3, 0.5)
     for rule in RULES:
         algorithm = rule(instance.arms, stop=STOP)
-        action = linear.Step if isinstance(algorithm.idle, linear.Step) else linear.Pull
-        primitives = primitives_of_a_round(algorithm, linear.environment(instance, action))
+        primitives = primitives_of_a_round(algorithm, linear.environment(instance, algorithm))
         assert primitives, rule
         assert not primitives & {"while", "cholesky", "triangular_solve", "lu", "eigh", "svd"}, rule
 
