@@ -98,6 +98,7 @@ from jaxbandits.linear._problem.literature import (
     sphere_pair,
     transductive,
 )
+from jaxbandits.linear._problem.recorded import recorded
 from jaxbandits.linear._shared.allocations import (
     g_allocation,
     oracle_allocation,
@@ -185,6 +186,7 @@ __all__ = [
     "random_tirinzoni",
     "random_tirinzoni_published",
     "ratio_tables",
+    "recorded",
     "reduce_instance",
     "reduce_rank",
     "separated_arms",

@@ -157,7 +157,13 @@ def _answering(support: Array, k: int, environment: Environment) -> Environment:
         return environment.respond(memory, action, noise)
 
     problem = partial(_problem, support, k)
-    return environment._replace(respond=respond_checked, problem=problem, accepts=accepts, admits=admits)
+    return environment._replace(
+        respond=respond_checked,
+        problem=problem,
+        accepts=accepts,
+        admits=admits,
+        pulls=lambda action: jnp.sum(action.counts),
+    )
 
 
 def _bernoulli(instance: Instance, support: Array) -> Environment:
