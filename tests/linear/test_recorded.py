@@ -28,7 +28,7 @@ def test_rules_are_paid_from_the_columns_in_turn():
         assert (end.status, end.answer) == (Status.STOPPED, 0)
         np.testing.assert_array_equal(end.memory, end.state.counts)
         testing.check(algorithm, environment, key=KEY, rounds=1000)
-        tape = trace(KEY, algorithm, environment, rounds=200)
+        tape = trace(KEY, algorithm, environment, rounds=1000)
         total = jnp.sum(tape.observations)
         np.testing.assert_allclose(total, sum(TABLE[:n, k].sum() for k, n in enumerate(np.asarray(end.memory))))
 
@@ -96,7 +96,10 @@ INSTANCE = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.2]), jnp.asarr
             lambda: linear.environment(INSTANCE, NO_PULLS, noise="uniform"),
             "algorithm must have actions Pull or Step with noise='uniform'",
         ),
-        (lambda: linear.environment(INSTANCE, noise="cauchy"), "noise must be one of 'uniform', 'rademacher'"),
+        (
+            lambda: linear.environment(INSTANCE, noise="cauchy"),
+            "noise must be one of 'gaussian', 'sign', 'uniform', 'rademacher', got 'cauchy'",
+        ),
     ],
 )
 def test_bad_arguments_are_refused_by_name(call, message):

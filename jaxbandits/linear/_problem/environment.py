@@ -101,6 +101,8 @@ def environment(
             these. Under signs, abs(x.theta) > 1 for some arm, or binomial sums are needed without `jax_enable_x64`.
     """
     arms, theta, noise_scale, items = checked_instance(instance)
+    if not callable(noise):
+        checks.one_of("noise", noise, Noise)
     sampler = None if noise in ("gaussian", "sign") else sampler_of("noise", noise, arms.dtype)
     idle, declared = form_of(algorithm, Pull(jnp.zeros((), int), jnp.zeros((), int)))
     _check_form(idle, noise)

@@ -29,8 +29,8 @@ def recorded(
     Returns:
         Environment, whose rewards have the dtype of the arms. In turn, its memory is the number of pulls of each arm,
         int32 (K,), and there is no noise; sums of several pulls are differences of sums from the start. For
-        "bootstrap", its noise is uniform (), and more than one pull gives NaN, which ends the run. Cost per round: O(1),
-        for an `Allocation` O(K).
+        "bootstrap", its noise is uniform (), and more than one pull gives NaN, which ends the run. Cost per round:
+        O(1), for an `Allocation` O(K).
 
     Raises:
         ValueError: the rewards are no such table, an arm has none, or one is infinite; the algorithm has other actions;
