@@ -149,6 +149,13 @@ CALLS = {
     },
     "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),
     "reduce_instance": Call(linear.reduce_instance, {"instance": INSTANCE}),
+    "recorded": Call(
+        linear.recorded,
+        {"rewards": np.arange(6.0).reshape(2, 3), "arms": ARMS, "algorithm": linear.lingape(ARMS, delta=0.1)}
+        | {"order": "in turn"},
+        # Features are only compared with the algorithm's.
+        fine={"rewards": ("nan_inside",), "arms": ("equal rows", "rank"), "algorithm": ("none",)},
+    ),
     "reduce_rank": Call(linear.reduce_rank, {"arms": ARMS}),
     "separated_arms": Call(
         linear.separated_arms,
