@@ -48,7 +48,7 @@ Each word has one meaning:
 | noise_variance | noise variance that a Gaussian process assumes |
 """
 
-from jaxbandits import base, cpe, engine, fullbandit, kcenter, kernel, linear, mab, numerics, testing
+from jaxbandits import base, cpe, engine, feedback, fullbandit, kcenter, kernel, linear, mab, numerics, testing
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status, memoryless
 from jaxbandits.engine import (
     Record,
@@ -84,6 +84,7 @@ __all__ = [
     "concatenate",
     "cpe",
     "engine",
+    "feedback",
     "fullbandit",
     "grid",
     "kcenter",

@@ -232,7 +232,10 @@ def test_stream_noise_of_an_agent_does_not_depend_on_its_query():
     ("call", "message"),
     [
         (lambda: linear.environment(SOARE, linear.Bridge, stream=STREAM), "stream must be None for a Bridge"),
-        (lambda: linear.environment(linear.canonical(0.5), noise="sign", leap=2, stream=STREAM), "stream must be None"),
+        (
+            lambda: linear.environment(linear.canonical(0.5), noise="sign", leap=2, stream=STREAM),
+            "stream must be None",
+        ),
         (lambda: fullbandit.environment(TOP3, DESIGN, noise="bernoulli", stream=STREAM), "stream must be None|theta"),
         (lambda: kcenter.environment(JUDGED, COUNTS, stream=STREAM), "stream must be None for binomial"),
         (

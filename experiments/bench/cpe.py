@@ -14,6 +14,7 @@ import jax
 
 from experiments.bench import loops
 from experiments.bench.case import Case, always
+from experiments.cpe.common import refuses
 from experiments.settings import Settings
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
@@ -36,7 +37,7 @@ def rules(instance: cpe.Instance) -> dict[tuple[str, int], Callable[..., Algorit
         for name, rule in (("COCI", cpe.coci), ("uniform", cpe.uniform))
         for block in (1, BLOCK)
     }
-    if isinstance(instance.problem, cpe.Enumerated) or instance.problem.coef.shape[1] == 1:
+    if not refuses("CLUCB", instance):
         by_name["CLUCB", 1] = partial(cpe.clucb, **common)
     return by_name
 

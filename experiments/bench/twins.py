@@ -143,7 +143,7 @@ def of_fullbandit() -> list[Twin]:
             fullbandit.make_design(support, crowd.k, dtype=dtype),
             fullbandit.crowdsourcing("it", dtype=dtype),
         )
-        return factory(design), fullbandit.environment(quiz, design, noise="bernoulli", sampler="normal")
+        return factory(design), fullbandit.environment(quiz, design, noise="bernoulli_normal")
 
     right = judged(fullbandit.is_right, crowd, epsilon=0.5)
     return [

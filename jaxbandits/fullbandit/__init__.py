@@ -60,6 +60,7 @@ from jaxbandits.fullbandit._problem.design import (
 from jaxbandits.fullbandit._problem.environment import Pulls, environment
 from jaxbandits.fullbandit._problem.instances import Instance, is_right, loss, synthetic
 from jaxbandits.fullbandit._shared.confidence import ellipsoid_radius, lemma1_radius
+from jaxbandits.fullbandit._shared.leap import Growth
 from jaxbandits.fullbandit._shared.surrogates import Surrogates, surrogates
 from jaxbandits.fullbandit._shared.tracking import Estimate, Pace, State, Verdict, estimator, top_set
 from jaxbandits.fullbandit._theory.allocations import Allocation, g_allocation, xy_allocation
@@ -79,6 +80,7 @@ __all__ = [
     "Crowd",
     "Design",
     "Estimate",
+    "Growth",
     "Instance",
     "Pace",
     "Pulls",

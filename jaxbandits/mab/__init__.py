@@ -9,7 +9,7 @@ the largest mean, with error probability at most delta, in as few pulls as possi
 
     >>> instance = mab.gk1()  # the truth: an Instance
     >>> algorithm = mab.ttucb(instance.problem, delta=0.1)  # from what a learner may know
-    >>> environment = mab.environment(instance)  # answers it
+    >>> environment = mab.environment(instance, algorithm)  # answers it
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(mab.is_right(instance, outcome.answer))
     True
@@ -58,7 +58,7 @@ Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixe
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
-from jaxbandits.mab._algorithms.bayes_ucb import bayes_ucb
+from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
 from jaxbandits.mab._algorithms.eb_tc import eb_tc
 from jaxbandits.mab._algorithms.eb_tci import eb_tci
@@ -84,6 +84,7 @@ from jaxbandits.mab._algorithms.uniform import uniform
 from jaxbandits.mab._problem.environment import Pull, Rewards, environment
 from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
     Hardness,
@@ -102,6 +103,7 @@ __all__ = [
     "Hardness",
     "Instance",
     "LilConstants",
+    "LogFactor",
     "Pull",
     "Rewards",
     "audibert1",
@@ -128,6 +130,7 @@ __all__ = [
     "lucb",
     "moss",
     "moss_anytime",
+    "recorded",
     "sequential_halving",
     "successive_elimination",
     "successive_rejects",

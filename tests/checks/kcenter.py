@@ -67,7 +67,7 @@ CALLS = {
     "ns_random": Call(kcenter.ns_random, QUERYING | {"interval": kcenter.KL(), "test_every": 4}, DEFAULTS),
     "ns_tands": Call(
         kcenter.ns_tands,
-        TRACKING | {"tracking": "ratio", "reset": "stage", "solver": "mirror", "mirror_steps": 10},
+        TRACKING | {"tracking": "ratio", "reset": "stage", "mirror_steps": 10},
         DEFAULTS | {"mirror_steps": ("none",)},
     ),
     "track_and_stop": Call(kcenter.track_and_stop, TRACKING | {"test_every": 10}, DEFAULTS),

@@ -52,8 +52,8 @@ CALLS = {
     "lai_robbins": Call(mab.lai_robbins, {"instance": INSTANCE}),
     "lil_ucb": Call(
         mab.lil_ucb,
-        {"problem": PROBLEM, "delta": 0.1, "lil_epsilon": 0.1, "lil_beta": 1.0, "lil_lambda": 9.0, "lil_delta": 0.01},
-        fine={"lil_lambda": ("none",), "lil_delta": ("none",)},
+        {"problem": PROBLEM, "delta": 0.1, "lil_epsilon": 0.1, "lil_beta": 1.0, "lil_lambda": 9.0},
+        fine={"lil_lambda": ("none",)},
     ),
     "lil_ucb_constants": Call(mab.lil_ucb_constants, {"delta": 0.1}),
     "lucb": _tested(mab.lucb),
@@ -65,7 +65,9 @@ CALLS = {
     "ttucb": Call(mab.ttucb, TOP_TWO | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape),
     "uniform": _tested(mab.uniform),
-    "bayes_ucb": Call(mab.bayes_ucb, BUDGET | {"c": 5.0}),
+    "bayes_ucb": Call(
+        mab.bayes_ucb, {"problem": PROBLEM, "factor": mab.LogFactor(100, 5.0)}, fine={"factor": ("none",)}
+    ),
     "continuous_rejects": Call(mab.continuous_rejects, BUDGET | {"conservative": True}),
     "imed": Call(mab.imed, {"problem": PROBLEM}),
     "kl_ucb": Call(mab.kl_ucb, {"problem": PROBLEM, "c": 3.0}),

@@ -81,7 +81,7 @@ CASES = {
     "ns-tands": Case(
         _noisy(kcenter.ns_tands, weights_every=20),
         DELTA | {"forced_offset": (1.0, 0.0), "weights_every": (20, 50), "noise_scale": (0.1, 0.14)},
-        {"rate": "gaussian", "tracking": "ratio", "reset": "printed", "solver": "mirror"},
+        {"rate": "gaussian", "tracking": "ratio", "reset": "printed", "mirror_steps": 1000},
     ),
     "track-and-stop": Case(_noisy(kcenter.track_and_stop, test_every=10), {"delta": (0.1, 1e-9)}, dtypes=("float64",)),
 }

@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.cpe import best, follow, hold_variance
+from drivers.cpe import best, best_of_concave, follow, hold_variance
 
 import jaxbandits
-from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 
@@ -64,9 +63,7 @@ def test_two_call_on_disjoint_paths_never_stops():
 
 
 def test_two_call_on_concave_costs_never_stops():
-    y, cost = map(jnp.asarray, reference.concave_costs())
-    y_float = y.astype(float)
-    false_promise = cpe.oracle(lambda theta: y[jnp.argmax(y_float @ theta - cost)], 3, bi_monotone=True)
+    false_promise = cpe.oracle(best_of_concave, 3, bi_monotone=True)
     state, rounds, _ = follow(cpe.coci(false_promise, delta=0.1), [0.7, 0.7, 0.4])
     assert (rounds, state.statistics.counts.tolist()) == (20_000, [181, 181, 19638])
 

@@ -1,12 +1,9 @@
-"""Whole runs of P-FWS: forced plays, points that need no clipping, laws; and the points themselves."""
-
-import functools
+"""Whole runs of P-FWS: forced plays, points that need no clipping; and the points themselves."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.programs import primitives_of_a_round
 
 import jaxbandits
 from jaxbandits import cpe
@@ -15,22 +12,6 @@ from jaxbandits.cpe._algorithms import pfws as points
 KEY = jax.random.key(0)
 ROUNDS = 400
 E20 = cpe.spanning_trees_e20()
-
-
-@pytest.mark.parametrize("instance", [E20, cpe.paths5()], ids=["trees", "paths"])
-def test_no_round_has_a_loop_of_unknown_length(instance):
-    means = cpe.means(instance.arms)
-    played = cpe.instance(instance.problem, cpe.gaussian(means))
-    delta = {"delta": 0.1}
-    rules = [cpe.pfws, functools.partial(cpe.pfws, independent=True), cpe.combgame, cpe.semi_clucb]
-    for algorithm in [
-        *(rule(instance.problem, **delta) for rule in rules),
-        cpe.cucb(played.problem),
-        cpe.cts(played.problem),
-    ]:
-        primitives = primitives_of_a_round(algorithm, cpe.environment(played, algorithm))
-        assert primitives
-        assert "while" not in primitives
 
 
 @pytest.mark.parametrize("cover", [cpe.small_cover, cpe.unit_cover])
@@ -49,24 +30,6 @@ def test_blocks_are_forced_and_points_stay_inside(cover):
     omega, eta = run.watched[free] / t[free, None], 1 / (4 * np.sqrt(t[free] * M))
     assert np.all(omega - eta[:, None] >= 0.75 * omega)
     assert not run.stops.any()
-
-
-@functools.cache
-def noiseless(offset=0.0, scale=1.0, noise_scale=1.0, **choices):
-    means = offset + scale * E20.theta
-    algorithm = cpe.pfws(E20.problem, delta=0.1, noise_scale=noise_scale, **choices)
-    quiet = jaxbandits.memoryless(lambda key: (), lambda action, _: jnp.where(action.decision > 0, means, 0))
-    return jax.jit(lambda: jaxbandits.trace(KEY, algorithm, quiet, rounds=ROUNDS))()
-
-
-@pytest.mark.parametrize("change", [{"offset": 2.0}, {"scale": 4.0, "noise_scale": 4.0}])
-def test_shift_and_scale_of_rewards_leave_the_plays_unchanged(change):
-    np.testing.assert_array_equal(noiseless().actions.decision, noiseless(**change).actions.decision)
-
-
-@pytest.mark.parametrize("choice", [{"draws": 1}, {"independent": True}])
-def test_draws_and_independent_change_the_plays(choice):
-    assert not np.array_equal(noiseless().actions.decision, noiseless(**choice).actions.decision)
 
 
 def test_shifted_points_are_uniform_in_the_ball():

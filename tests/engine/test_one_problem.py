@@ -9,7 +9,7 @@ import pytest
 from engine.toys import NOISE, counter
 
 import jaxbandits
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab, memoryless
 from jaxbandits.engine.run import compatibility
 
 KEY = jax.random.key(0)
@@ -137,7 +137,7 @@ def test_wrong_model_is_allowed_if_declared():
 )
 def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
     with pytest.raises(ValueError, match="action must"):
-        environment.respond((), action, environment.noise(KEY))[0]
+        environment.respond((), action, environment.noise(KEY))
     assert not environment.accepts(action)
 
 
@@ -153,7 +153,7 @@ def promotes_ranks(action, noise):
 
 def test_rank_promotion_within_the_library_names_the_setting(monkeypatch):
     monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))  # as if this file were of the library
-    environment = NOISE._replace(respond=promotes_ranks)
+    environment = memoryless(NOISE.noise, promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^jax_numpy_rank_promotion must be .* promotes ranks in test_one_problem.py"),
@@ -163,7 +163,7 @@ def test_rank_promotion_within_the_library_names_the_setting(monkeypatch):
 
 def test_rank_promotion_does_not_hide_a_misfit(monkeypatch):
     monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))
-    environment = NOISE._replace(respond=lambda action, noise: promotes_ranks(action, noise) + action.arms)
+    environment = memoryless(NOISE.noise, lambda action, noise: promotes_ranks(action, noise) + action.arms)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^environment does not answer this algorithm"),
@@ -172,7 +172,7 @@ def test_rank_promotion_does_not_hide_a_misfit(monkeypatch):
 
 
 def test_rank_promotion_in_a_users_environment_names_it():
-    environment = NOISE._replace(respond=promotes_ranks)
+    environment = memoryless(NOISE.noise, promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^environment does not answer this algorithm: .* respond"),
@@ -190,6 +190,6 @@ def test_rank_promotion_in_a_users_environment_names_it():
     ids=["list", "none", "boolean"],
 )
 def test_rewards_of_another_kind_are_refused_with_advice(sums, advice):
-    environment = NOISE._replace(respond=lambda action, noise: mab.Rewards(sums(action), action.times))
+    environment = memoryless(NOISE.noise, lambda action, noise: mab.Rewards(sums(action), action.times))
     with pytest.raises(ValueError, match=f"^algorithm does not take this environment's observations: .*{advice}"):
         jaxbandits.run(KEY, mab.thompson(mab.Bernoulli(3)), environment, max_rounds=5)

@@ -37,25 +37,6 @@ def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
     np.testing.assert_allclose(sums[counts > M], exact[counts > M])
 
 
-def test_idle_rounds_change_no_bit():
-    algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=4)
-    answers = environment(INSTANCE, algorithm)
-
-    @jax.jit
-    def step(state, key):
-        keys = jax.random.split(key)
-        sample = answers.respond((), algorithm.decide(keys[0], state).action, answers.noise(keys[1]))[0]
-        after = algorithm.observe(state, algorithm.decide(keys[0], state).action, sample)
-        return after, algorithm.observe(after, algorithm.idle, sample)
-
-    state = algorithm.init(KEY)
-    for number in range(4):
-        state, same = step(state, jax.random.fold_in(KEY, number))
-    assert state.pulls > 4
-    for old, new in zip(jax.tree.leaves(state), jax.tree.leaves(same), strict=True):
-        np.testing.assert_array_equal(new, old)
-
-
 def test_ds_random_takes_more_queries_than_ds_ucb():
     spread = np.linspace(0.05, 0.3, 12)[:, None]
     spread[11] = 1

@@ -118,22 +118,14 @@ def ended(table=TABLE, first_center=0, assumed=0.1, noise_scale=0.1, seed=0, **s
     return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, assumed, noise_scale)
 
 
-def test_laws():
-    one = ended(seed=1)
-    np.testing.assert_array_equal(one.answer.indices, [0, 5, 3, 2])
-    # A run depends on distances over deviations alone.
-    assert ended(2 * TABLE, assumed=0.2, noise_scale=0.2, seed=1).pulls == one.pulls
-    assert ended(seed=2).pulls != one.pulls
-    # Without noise, permuted nodes are permuted centers.
-    order = np.array([3, 0, 6, 1, 5, 2, 4])  # old node of every new one
-    permuted = ended(TABLE[np.ix_(order, order)], first_center=1, noise_scale=0.0)
-    np.testing.assert_array_equal(order[np.asarray(permuted.answer.indices)], [0, 5, 3, 2])
-    np.testing.assert_array_equal(permuted.answer.queries[0], ended(noise_scale=0.0).answer.queries[0])
-    # A noise scale set too low gives wrong centers.
+def test_noise_scale_set_too_low_gives_wrong_centers():
+    np.testing.assert_array_equal(ended(seed=1).answer.indices, [0, 5, 3, 2])
     ends = [ended(assumed=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
     wrong = sum(not np.array_equal(end.answer.indices, [0, 5, 3, 2]) for end in ends)
     assert wrong >= 5
-    # Two equal best nodes are never separated.
+
+
+def test_equal_nodes_are_never_separated():
     tied = TABLE.copy()
     tied[1], tied[:, 1] = TABLE[5], TABLE[:, 5]
     tied[1, 1] = tied[1, 5] = tied[5, 1] = 0
@@ -180,24 +172,6 @@ def test_track_and_stop_spends_batches():
     assert int(end.pulls) == int(end.answer.queries.sum()) == int(end.state.samples.counts.sum())
 
 
-# Bad input
-
-BERNOULLI = Distances(7, 4, "bernoulli")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"problem": Distances(7, 1)}, r"problem.k must be an integer in \[2, 7\], got 1"),
-        ({"noise_scale": None}, r"noise_scale must be given for Gaussian noise"),
-        (
-            {"problem": BERNOULLI, "noise_scale": None, "rate": "gaussian"},
-            r"rate must not be 'gaussian' with the",
-        ),
-    ],
-)
-def test_bad_input(settings, message):
-    with pytest.raises(ValueError, match=message):
-        ns_tands(**({"problem": Distances(7, 4), "delta": DELTA, "noise_scale": 0.1} | settings))
-    with pytest.raises(ValueError, match="test_every must be an integer of at least 1, got 0"):
-        track_and_stop(Distances(7, 4), delta=DELTA, noise_scale=0.1, test_every=0)
+def test_gaussian_rate_is_refused_with_bernoulli_noise():
+    with pytest.raises(ValueError, match="rate must not be 'gaussian' with the"):
+        ns_tands(Distances(7, 4, "bernoulli"), delta=DELTA, noise_scale=None, rate="gaussian")

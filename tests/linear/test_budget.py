@@ -6,7 +6,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.programs import primitives_of_a_round
 from scipy import stats
 
 import jaxbandits
@@ -113,21 +112,6 @@ def test_rules_keep_their_budget(rule, monkeypatch):
     known = jax.device_get(jax.jit(jax.vmap(partial(one, 80)))(keys))
     assert known[2].tolist() == counts[6:].tolist()
     assert known[3].tolist() == answers[6:].tolist()
-
-
-def test_no_round_has_a_loop_of_unknown_length():
-    instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.2]), jnp.asarray(1.0))
-    for rule in RULES:
-        algorithm = rule(ARMS, horizon=90, design_steps=5)
-        primitives = primitives_of_a_round(algorithm, linear.environment(instance, linear.Allocation))
-        if algorithm.plan is not None:
-            # This makes a round begin with a plan.
-            planned = algorithm._replace(init=lambda key, a=algorithm: a.plan(key, a.init(key)))
-            primitives |= primitives_of_a_round(planned, linear.environment(instance, linear.Allocation))
-        assert "while" not in primitives, rule
-    proved = linear.Proved(delta=0.1, norm_bound=1.0, horizon=90)
-    for algorithm in (linear.lin_ucb(ARMS, delta=0.1, norm_bound=1.0), linear.lin_ts(ARMS, width=proved)):
-        assert "while" not in primitives_of_a_round(algorithm, linear.environment(instance))
 
 
 def test_a_horizon_that_is_too_short_warns_or_is_refused():

@@ -213,9 +213,7 @@ def test_environments_can_be_built_inside_vmap_over_instances(name):
     ("change", "message"),
     [
         ({"theta": jnp.zeros(3)}, r"instance.theta must be an array of real numbers of shape \(2,\), got \[0. 0. 0.\]"),
-        ({"theta": jnp.array([0.0, jnp.nan])}, "instance.theta must be finite"),
         ({"noise_scale": jnp.array(0.0)}, "instance.noise_scale must be positive, got 0.0"),
-        ({"noise_scale": jnp.array(jnp.nan)}, "instance.noise_scale must be positive, got nan"),
         ({"noise_scale": jnp.ones(2)}, "instance.noise_scale must be positive, got "),
         ({"arms": jnp.ones((2, 2))}, "instance.arms must have no two equal rows"),
     ],
@@ -233,7 +231,6 @@ def test_bad_instances(noise, change, message):
             {"noise": "sign", "action": Bridge},
             r"action must be Pull, Step or Allocation with noise='sign', got .*Bridge",
         ),
-        ({"action": int}, r"action must be Pull, Step, Allocation or Bridge with noise='gaussian', got .*int"),
     ],
 )
 def test_bad_environments(options, message):

@@ -203,7 +203,7 @@ def single_pulls(factory, kind, tape, arms, *, answer=None, rounds=None, **setti
     problem = PROBLEMS[kind](len(tape))
     build = recorded(factory, problem=problem, **settings)
     course = traced(build, len(arms) + (answer is not None) if rounds is None else rounds, tape)
-    (pulled, times), _ = course.actions
+    pulled, times = course.actions
     ours = np.repeat(pulled.ravel(), times.ravel())
     blank = np.zeros(len(ours), bool)
     theirs = Tape(np.array(arms), np.zeros(len(arms)), np.zeros(len(arms), bool), only_last(-1, len(arms)))
@@ -279,7 +279,7 @@ def bayes_ucb():
     arms = reference.by_index(
         tape, lambda t, N, m: m + 0.8 * stats.norm.isf(1 / (t * np.log(PULLS) ** 5)) / np.sqrt(N), PULLS
     )
-    return single_pulls(mab.bayes_ucb, "gaussian", tape, arms, c=5.0, horizon=PULLS)
+    return single_pulls(mab.bayes_ucb, "gaussian", tape, arms, factor=mab.LogFactor(PULLS))
 
 
 CASES = {"thompson, gaussian": thompson, "bayes_ucb, gaussian": bayes_ucb}

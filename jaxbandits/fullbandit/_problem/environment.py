@@ -16,8 +16,7 @@ from jaxbandits.fullbandit._problem.instances import Instance, check_instance
 from jaxbandits.numerics.brownian import increment
 from jaxbandits.streams import key_of
 
-Noise = Literal["gaussian", "bernoulli", "replay"]
-Sampler = Literal["exact", "normal"]
+Noise = Literal["gaussian", "bernoulli", "bernoulli_normal", "replay"]
 
 
 class Pulls(NamedTuple):
@@ -31,7 +30,6 @@ def environment(
     design: Design,
     *,
     noise: Noise = "gaussian",
-    sampler: Sampler = "exact",
     stream: Key | None = None,
 ) -> Environment:
     """Pays the sum of the rewards of all pulls of a super-arm in one number, exact in law for any number of pulls.
@@ -40,27 +38,27 @@ def environment(
         instance: the truth.
         design: the super-arms that can be pulled; observations have its dtype.
         noise: "gaussian": every arm of every pull has normal noise of its own, of the instance's noise_scale.
-            "bernoulli": the reward of an arm is 1 with probability theta, otherwise 0. "replay": a pull draws one of
-            the questions of the instance, as `from_answers` makes it, and pays the number of right answers of its
-            workers. Its means are as for "bernoulli", but the noise of the arms is correlated, because a question that
-            is hard for one worker is hard for another. Only "gaussian" uses noise_scale.
-        sampler: sampler of "bernoulli". "exact" draws one binomial variable for each arm of each super-arm. "normal"
-            draws the normal variable of the same mean and variance. On crowdsourced quizzes it made no difference to
-            stopping times (60 runs each: 50.60 +- 0.03 and 50.59 +- 0.03 million pulls of ICB).
+            "bernoulli": the reward of an arm is 1 with probability theta, otherwise 0; each arm of each super-arm draws
+            one binomial variable. "bernoulli_normal" draws the normal variable of the same mean and variance. On
+            crowdsourced quizzes it made no difference to stopping times (60 runs each: 50.60 +- 0.03 and 50.59 +- 0.03
+            million pulls of ICB). "replay": a pull draws one of the questions of the instance, as `from_answers` makes
+            it, and pays the number of right answers of its workers. Its means are as for "bernoulli", but the noise of
+            the arms is correlated, because a question that is hard for one worker is hard for another. Only "gaussian"
+            uses noise_scale.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of super-arm i of the design
             pays the same to any algorithm, alone or with other pulls. Normal sums are differences of one Brownian path
             (`numerics.brownian`), for up to 2^31 pulls of each super-arm. Binomial sums and replays are refused.
 
     Returns:
         Environment for any action with `counts` int (s,), such as `Pulls`. Its observation is float (s,), exactly 0 for
-        super-arms that are not pulled. Its noise is standard normal (s,), or the round's key for "bernoulli" with
-        "exact" and for "replay"; with a stream nothing. Its memory is (), with a stream the number of pulls of each
-        super-arm, int (s,). Cost per round: O(s); with "exact" s k binomial variables, with
-        "replay" s Q, of O(1) each; with a stream 64 s normal variables.
+        super-arms that are not pulled. Its noise is standard normal (s,), or the round's key for "bernoulli" and
+        "replay"; with a stream nothing. Its memory is (), with a stream the number of pulls of each super-arm, int
+        (s,). Cost per round: O(s); with "bernoulli" s k binomial variables, with "replay" s Q, of O(1) each; with a
+        stream 64 s normal variables.
 
     Raises:
-        ValueError: the instance does not fit the design, its means leave [0, 1] ("bernoulli"), it holds no answers
-            ("replay"), `stream` is no key or is given for binomial sums or replays, or sums are binomial while
+        ValueError: the instance does not fit the design, its means leave [0, 1] (both "bernoulli" laws), it holds no
+            answers ("replay"), `stream` is no key or is given for binomial sums or replays, or sums are binomial while
             `jax_enable_x64` is off: in 32 bit JAX's binomial sampler is wrong for large counts (10^7 trials at 0.51
             gave a variance 6 per cent too low).
 
@@ -72,12 +70,11 @@ def environment(
     checks.one_size(**{"instance.theta": (theta.size, theta), "design": (n, design)})
     checks.one_size(**{"instance.k": (instance.k, instance.k), "design.k": (design.k, design.k)})
     checks.one_of("noise", noise, Noise)
-    checks.one_of("sampler", sampler, Sampler)
-    if noise == "bernoulli":
+    if noise in ("bernoulli", "bernoulli_normal"):
         checks.array("instance.theta", instance.theta, (n,), least=0, most=1)
     if noise == "replay":
         _check_answers(instance, n)
-    is_normal = noise == "gaussian" or (noise == "bernoulli" and sampler == "normal")
+    is_normal = noise in ("gaussian", "bernoulli_normal")
     if stream is not None:
         checks.key("stream", stream)
         require(is_normal, "stream", "be None for binomial sums and replays, which cannot be shared", stream)

@@ -92,8 +92,8 @@ def environment(
             action is one `Pull` and draws one dimension; an action stands for an algorithm of your own.
         stream: if None, every round has fresh noise. With a key, the n-th query of a pair of nodes has the same answer
             for every algorithm, whichever of the two is the center: the same dimension, the same uniform variable, or
-            the same step of a Gaussian walk (`numerics.brownian`), so that sums agree as well. Binomial sums (`Counts` of
-            Bernoulli rewards) cannot be drawn in this way, nor leaps, of whose samples a run may use only the first.
+            the same step of a Gaussian walk (`numerics.brownian`), so that sums agree as well. Binomial sums (`Counts`
+            of Bernoulli rewards) cannot be drawn in this way, nor leaps, of whose samples a run may use only the first.
 
     Returns:
         Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform variables, of the shape
