@@ -81,6 +81,11 @@ CALLS = {
         {"instance": INSTANCE, "algorithm": kernel.n_kernel_ucb(**TEAM), "stream": KEY},
         fine={"algorithm": ("none",), "stream": ("none",)},
     ),
+    "environment, an action": Call(
+        kernel.environment,
+        {"instance": INSTANCE, "algorithm": np.full(2, 5), "stream": KEY},
+        fine={"algorithm": ("none",), "stream": ("none",)},
+    ),
     "epoch_bound": Call(kernel.epoch_bound, MANY),
     "epoch_lengths": Call(kernel.epoch_lengths, {"horizon": HORIZON, "first_epoch": 2}, fine=DEFAULTS),
     "every_tenth": Call(kernel.every_tenth, {"horizon": HORIZON}),

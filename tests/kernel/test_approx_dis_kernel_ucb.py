@@ -124,11 +124,12 @@ def test_variance_falls_with_an_agents_own_data():
 def test_inducing_points_beyond_the_capacity_end_as_nonfinite():
     # The second lane explores, and makes each of its points an inducing point in every round.
     explores = np.array([False, True, False])
-    environment = kernel.environment(kernel.tabular(POINTS, VALUES, noise_scale=0.2), n_agents=N)
+    instance = kernel.tabular(POINTS, VALUES, noise_scale=0.2)
 
     def one(key, beta, threshold, oversampling):
         numbers = {"beta": beta, "threshold": threshold, "oversampling": oversampling, "noise_variance": NOISE_VARIANCE}
         algorithm = kernel.approx_dis_kernel_ucb(POINTS, kernel=SE, n_agents=N, horizon=T, max_inducing=16, **numbers)
+        environment = kernel.environment(instance, algorithm)
         return run(key, algorithm, environment, max_rounds=T, chunk=10, axis_name="lanes")
 
     numbers = np.where(explores, 100.0, 1.0), np.where(explores, 1e-3, 20.0), np.where(explores, 1e12, 0.05)
