@@ -164,7 +164,8 @@ def action_check(algorithm: Algorithm, environment: Environment) -> Callable[[Py
     them in every round would cost the cheapest rules a twentieth of their speed.
     """
     ours, theirs = algorithm.problem, environment.problem
-    is_trusted = ours is not None and theirs is not None and ours().keys() & theirs().keys()
+    # A leap says nothing of which actions exist.
+    is_trusted = ours is not None and theirs is not None and (ours().keys() & theirs().keys()) - {"leap"}
     return None if is_trusted else environment.accepts
 
 

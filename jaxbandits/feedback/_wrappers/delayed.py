@@ -138,7 +138,8 @@ def delayed(algorithm: Algorithm, environment: Environment, *, delay: int | Geom
         # From the oldest on. With one delay for all, only the oldest can be due.
         order = (slot + 1 + jnp.arange(1 if law is None else size, dtype=jnp.int32)) % size
         arrives = moves & (due[order] == t)
-        late = Late(*jax.tree.map(lambda x: x[order], (actions, observations)), arrives)
+        sent, answers = jax.tree.map(lambda x: x[order], (actions, observations))
+        late = Late(sent, answers, arrives)
         arrived = jnp.sum(jnp.where(arrives, jax.vmap(count)(late.actions), 0)).astype(pulls.dtype)
         after = Journey(t + moves.astype(t.dtype), due, actions, observations, memory.missing + pulls - arrived, inner)
         return late, after
