@@ -63,6 +63,14 @@ def drawn(recording: Recording, arm: Array, u: Array) -> Array:
     return recording.rewards[arm, jnp.minimum(number, recording.lengths[arm] - 1)]
 
 
+def _real(values: Any) -> np.ndarray:
+    """Returns numbers, with None as NaN; raises `TypeError` or `ValueError` if they are none."""
+    array = np.asarray(values)
+    if array.dtype.kind == "c":
+        raise TypeError("complex numbers")
+    return array.astype(float)
+
+
 def _columns(rewards: Any) -> list[np.ndarray]:
     """Returns the rewards of each arm, NaN where one is missing."""
     expected = "be a table with a column for each arm, or a list with the rewards of each arm"
@@ -71,9 +79,9 @@ def _columns(rewards: Any) -> list[np.ndarray]:
     require(not isinstance(rewards, jax.core.Tracer), "rewards", "be known before tracing", rewards)
     try:
         if is_listed:
-            columns = [np.asarray(column, float) for column in rewards]
+            columns = [_real(column) for column in rewards]
         else:
-            table = np.asarray(rewards, float)
+            table = _real(rewards)
             columns = list(table.T) if table.ndim == 2 else [table]
     except (TypeError, ValueError) as error:
         raise ValueError(f"rewards must {expected}, got entries that are no numbers: {error}") from error

@@ -120,7 +120,7 @@ def test_estimate_without_a_ridge():
 def test_xy_adaptive_counts_the_pulls_of_each_arm():
     instance = linear.canonical(0.5, 3)
     algorithm = linear.xy_adaptive(instance.arms, delta=0.1, design_steps=20)
-    state = states(algorithm, linear.environment(instance, linear.Allocation), 20)
+    state = states(algorithm, linear.environment(instance, algorithm), 20)
     np.testing.assert_array_equal(state.counts.sum(axis=1), state.pulls)
     assert (state.counts > 0).all()
 

@@ -25,6 +25,9 @@ AGENTS = {"kernel": kernel.paper_kernel("h1"), "horizon": 6, "beta": 1.0, "noise
 DESIGN = fullbandit.make_design(fullbandit.cyclic_support(5, 3), 3)
 ARMS, ONES = mab.gauss4(), mab.gk1()
 TOP3 = fullbandit.synthetic(0, 5, 3, 0.3)
+ALLOCATION = linear.Allocation(jnp.zeros(3, int))
+BRIDGE = linear.Bridge(jnp.zeros(3, int), jnp.zeros(3, int), jnp.zeros(3))
+LEAPING = linear.lingape(SOARE.arms, delta=0.1, leap=2)
 
 
 class Case(NamedTuple):
@@ -47,7 +50,7 @@ def cases():
         ),
         "xy_adaptive": Case(
             linear.xy_adaptive(SOARE.arms, delta=0.1, design_steps=20),
-            linear.environment(SOARE, linear.Allocation, stream=STREAM),
+            linear.environment(SOARE, ALLOCATION, stream=STREAM),
             lambda state: state.counts,
         ),
         "coci": Case(
@@ -67,7 +70,7 @@ def cases():
         ),
         "icb": Case(
             fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1),
-            fullbandit.environment(TOP3, DESIGN, stream=STREAM),
+            fullbandit.environment(TOP3, fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1), stream=STREAM),
             lambda state: state.counts,
         ),
         "ds_random": Case(
@@ -140,7 +143,7 @@ def test_slots_of_one_arm_pay_its_next_rewards():
 @pytest.fixture(scope="module")
 def linear_sums():
     """Returns the rewards of pulls of arm 1: one by one, the same ones together, and all arms at once."""
-    single, many = (linear.environment(SOARE, kind, stream=STREAM) for kind in (linear.Pull, linear.Allocation))
+    single, many = (linear.environment(SOARE, action, stream=STREAM) for action in (None, ALLOCATION))
 
     @jax.jit
     def sums():
@@ -231,11 +234,8 @@ def test_stream_noise_of_an_agent_does_not_depend_on_its_query():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linear.environment(SOARE, linear.Bridge, stream=STREAM), "stream must be None for a Bridge"),
-        (
-            lambda: linear.environment(linear.canonical(0.5), noise="sign", leap=2, stream=STREAM),
-            "stream must be None",
-        ),
+        (lambda: linear.environment(SOARE, BRIDGE, stream=STREAM), "stream must be None for a Bridge"),
+        (lambda: linear.environment(SOARE, LEAPING, noise="sign", stream=STREAM), "stream must be None for a Bridge"),
         (lambda: fullbandit.environment(TOP3, DESIGN, noise="bernoulli", stream=STREAM), "stream must be None|theta"),
         (lambda: kcenter.environment(JUDGED, COUNTS, stream=STREAM), "stream must be None for binomial"),
         (

@@ -79,24 +79,27 @@ def of_mab() -> list[Twin]:
 def of_linear() -> list[Twin]:
     """Returns LinGapE and designs, rules that stop by likelihood ratios, and the regret of two rules."""
 
-    def soare(dtype: str, factory: Any, action: type) -> Built:
+    def soare(dtype: str, factory: Any) -> Built:
         instance = linear.soare(5, dtype=dtype)
         given = (linear.xy_allocation(instance.arms).allocation,) if factory is linear.xy_static else ()
-        return factory(instance.arms, *given, delta=0.05), linear.environment(instance, action)
+        algorithm = factory(instance.arms, *given, delta=0.05)
+        return algorithm, linear.environment(instance, algorithm)
 
-    def ratio(dtype: str, factory: Any, action: type) -> Built:
+    def ratio(dtype: str, factory: Any) -> Built:
         instance = linear.soare(6, OMEGA, dtype=dtype)
         stop = linear.likelihood_ratio(thresholds.log_t(arms=len(instance.arms)), delta=0.1)
-        return factory(instance.arms, stop=stop), linear.environment(instance, action)
+        algorithm = factory(instance.arms, stop=stop)
+        return algorithm, linear.environment(instance, algorithm)
 
     def regret(dtype: str, factory: Any) -> Built:
         instance = linear.soare(6, dtype=dtype)
-        return factory(instance.arms), linear.environment(instance)
+        algorithm = factory(instance.arms)
+        return algorithm, linear.environment(instance, algorithm)
 
     designs = (
-        ("LinGapE", linear.lingape, linear.Pull, 4000),
-        ("XY-static", linear.xy_static, linear.Allocation, 4000),
-        ("XY-adaptive", linear.xy_adaptive, linear.Allocation, 1000),
+        ("LinGapE", linear.lingape, 4000),
+        ("XY-static", linear.xy_static, 4000),
+        ("XY-adaptive", linear.xy_adaptive, 1000),
     )
     right = judged(linear.is_right, linear.soare(5))
     listed = [
@@ -104,21 +107,20 @@ def of_linear() -> list[Twin]:
             "linear",
             name,
             "soare(5)",
-            build=fixed(soare, factory=rule, action=action),
+            build=fixed(soare, factory=rule),
             seeds=seeds,
             is_right=right,
             delta=0.05,
         )
-        for name, rule, action, seeds in designs
+        for name, rule, seeds in designs
     ]
     right = judged(linear.is_right, linear.soare(6, OMEGA))
-    pulls = {"uniform": linear.uniform, "LinGapE": linear.lingape_glr, "L-T3C": linear.l_t3c}
-    steps = {"FWS": linear.fws, "LinGame": linear.lingame, "Lazy TaS": linear.lazy_tas}
-    for action, rules in ((linear.Pull, pulls), (linear.Step, steps)):
-        for name, rule in rules.items():
-            build = fixed(ratio, factory=rule, action=action)
-            twin = Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build=build, seeds=40_000, is_right=right)
-            listed.append(twin)
+    rules = {"uniform": linear.uniform, "LinGapE": linear.lingape_glr, "L-T3C": linear.l_t3c, "FWS": linear.fws}
+    rules |= {"LinGame": linear.lingame, "Lazy TaS": linear.lazy_tas}
+    for name, rule in rules.items():
+        build = fixed(ratio, factory=rule)
+        twin = Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build=build, seeds=40_000, is_right=right)
+        listed.append(twin)
     tilted = linear.soare(6)
     means = tilted.arms @ tilted.theta
     lost = jnp.max(means) - means
@@ -143,7 +145,8 @@ def of_fullbandit() -> list[Twin]:
             fullbandit.make_design(support, crowd.k, dtype=dtype),
             fullbandit.crowdsourcing("it", dtype=dtype),
         )
-        return factory(design), fullbandit.environment(quiz, design, noise="bernoulli_normal")
+        algorithm = factory(design)
+        return algorithm, fullbandit.environment(quiz, algorithm, noise="bernoulli_normal")
 
     right = judged(fullbandit.is_right, crowd, epsilon=0.5)
     return [

@@ -96,13 +96,13 @@ CALLS = {
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
         linear.environment,
-        {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1, "stream": KEY},
-        fine={"stream": ("none",)},
+        {"instance": INSTANCE, "algorithm": linear.lingape(ARMS, delta=0.1), "noise": "gaussian", "stream": KEY},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "environment, sign": Call(
         linear.environment,
-        {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1, "stream": None},
-        fine={"stream": ("none",)},
+        {"instance": INSTANCE, "algorithm": linear.Allocation(np.zeros(3, int)), "noise": "sign", "stream": None},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "estimate": Call(
         linear.estimate,

@@ -33,8 +33,24 @@ CALLS = {
     "eb_tci": Call(mab.eb_tci, TOP_TWO, fine=OPTIONAL),
     "environment": Call(
         mab.environment,
-        {"instance": INSTANCE, "algorithm": mab.ucb1(INSTANCE.problem), "stream": jax.random.key(0)},
-        fine={"algorithm": ("none",), "stream": ("none",)},
+        {
+            "instance": INSTANCE,
+            "algorithm": mab.ucb1(INSTANCE.problem),
+            "noise": "uniform",
+            "stream": jax.random.key(0),
+        },
+        fine={"algorithm": ("none",), "noise": ("none",), "stream": ("none",)},
+    ),
+    "recorded": Call(
+        mab.recorded,
+        {
+            "rewards": np.arange(6.0).reshape(3, 2),
+            "algorithm": mab.ucb1(PROBLEM),
+            "order": "in turn",
+            "dtype": "float64",
+        },
+        # A list, too, is a table: the rewards of each arm, as many as there are.
+        fine={"rewards": ("nan_inside", "ragged"), "algorithm": ("none",), "dtype": ("none",)},
     ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),

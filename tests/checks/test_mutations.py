@@ -18,20 +18,20 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, linear, mab
+from jaxbandits import cpe, feedback, fullbandit, kcenter, linear, mab
 
-TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "engine", "numerics")
+TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "engine", "numerics")
 CALLS = {
     f"{table}.{name}": call
     for table in TABLES
     for name, call in importlib.import_module(f"checks.{table}").CALLS.items()
 }
-FAMILIES = TABLES[:6]
+FAMILIES = TABLES[:7]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
-    mab.LogFactor,
+    *(mab.LogFactor, feedback.Geometric),
 )
 WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.
@@ -39,6 +39,7 @@ ZERO = {
     *("absolute_tolerance", "action", "answer", "base", "beta", "epsilon", "first_center", "forced_offset", "gamma"),
     *("glr_ridge", "growth", "jitter", "lil_beta", "lil_epsilon", "log_det", "log_sets", "logdet", "min_gap", "mix"),
     *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start"),
+    *("feedback.corrupted.budget", "feedback.delayed.delay", "Geometric.mean", "Geometric.most"),
     *("mab.kl_ucb.c", "fullbandit.hardness.gap", "fullbandit.synthetic.gap", "fullbandit.icb_bound.hardness"),
     *("fullbandit.saqm_bound.hardness", "fullbandit.tracking_counts.t", "linear.estimate.ridge", "linear.fws.steps"),
     *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k", "Growth.share"),

@@ -68,7 +68,7 @@ PAIRS = {
     ),
     "fullbandit": (
         fullbandit.saqm(FIRST, delta=0.1, epsilon=0.1, noise_scale=0.1),
-        fullbandit.environment(SUMS, OTHER),
+        fullbandit.environment(SUMS, fullbandit.saqm(OTHER, delta=0.1, epsilon=0.1, noise_scale=0.1)),
         r"same design.support, got arrays of shape \(8, 6\) with other values",
     ),
     "kcenter": (
@@ -123,7 +123,7 @@ def test_wrong_model_is_allowed_if_declared():
         (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(5), jnp.asarray(1))),
         (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(0), jnp.asarray(-1))),
         (
-            linear.environment(linear.canonical(0.5), linear.Allocation),
+            linear.environment(linear.canonical(0.5), linear.Allocation(jnp.zeros(5, int))),
             linear.Allocation(jnp.array([1, 1, 1, 1, -1])),
         ),
         (fullbandit.environment(SUMS, FIRST), fullbandit.Pulls(jnp.full(8, -1))),
@@ -144,7 +144,7 @@ def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
 def test_action_of_fewer_agents_is_refused():
     environment = kernel.environment(POINTS)
     with pytest.raises(ValueError, match=r"action must have shape \(1,\), .* Give it the algorithm, got \(3,\)"):
-        environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))[0]
+        environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))
 
 
 def promotes_ranks(action, noise):

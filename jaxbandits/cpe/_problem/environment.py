@@ -66,12 +66,14 @@ def environment(
     # An algorithm's own play may have more fields.
     if hasattr(idle, "decision") and not isinstance(idle, type):
         checks.array("algorithm.decision", idle.decision, (number_of(instance.arms),), kind="int")
+        described["pulls"] = lambda play: jnp.any(play.decision > 0).astype(int)
         return _plays(instance.arms, stream)._replace(**described)
     checks.instance("algorithm", idle, (Pulls, Play))
     slots = checks.array("algorithm.arms", idle.arms, ("slots",), kind="int").size
     expected = "be Arms, whose samples lie in [0, 1], unless the algorithm plays whole decisions"
     expected += ". Give it the algorithm" if algorithm is None else ""
     require(not isinstance(instance.arms, GaussianArms), "instance.arms", expected, type(instance.arms).__name__)
+    described["pulls"] = lambda pulls: jnp.sum(pulls.arms < number_of(instance.arms))
     return _pulls(check_bounded(instance.arms, "instance.arms"), slots, stream)._replace(**described)
 
 

@@ -115,6 +115,7 @@ def environment(
         checks.key("stream", stream)
     idle, declared = form_of(algorithm, no_pull(instance.problem))
     checks.instance("algorithm", idle, Pull if isinstance(instance, DimensionInstance) else (Pull, PairPull, Counts))
+    leap = 1
     if isinstance(instance, DimensionInstance):
         leap = declared.get("leap", 1)
         problem, environment = {"problem": instance.problem, "leap": leap}, _sampled(instance, idle, leap, stream)
@@ -124,6 +125,7 @@ def environment(
         problem=lambda: problem,
         accepts=partial(_accepts, instance.problem),
         admits=partial(_admits, instance.problem),
+        pulls=partial(_queries, instance.problem, leap),
     )
 
 
@@ -178,6 +180,15 @@ def _accepts(problem: Problem, action: Any) -> Array:
     node, slot = action.node, action.slot
     exists = (node >= 0) & (node < problem.n) & (slot >= 0) & (slot < problem.k)
     return jnp.all(exists | (node == problem.n))
+
+
+def _queries(problem: Problem, leap: int, action: Any) -> Array:
+    """Counts the queries of an action, int (): all that a leap may make, and all dimensions of an exact read."""
+    if hasattr(action, "pulls"):
+        return jnp.sum(action.pulls)
+    is_query = (action.node < problem.n) & (action.slot < problem.k - 1)
+    each = jnp.where(action.exact, problem.m, leap) if isinstance(problem, Dimensions) else 1
+    return jnp.sum(jnp.where(is_query, each, 0))
 
 
 def _admits(problem: Problem, answer: Any) -> Array:

@@ -40,6 +40,7 @@ def environment(
     dtype, M = instance.values.dtype, instance.values.shape[0]
     said: dict[str, Any] = {"problem": lambda: {"candidates": instance.candidates, "n_agents": n_agents}}
     said["accepts"] = lambda action: jnp.all((action >= 0) & (action <= M))
+    said["pulls"] = lambda action: jnp.sum(action < M)
     said["admits"] = lambda answer: (answer >= 0) & (answer < M)
 
     def respond(action: Array, noise: Array) -> Array:

@@ -118,13 +118,20 @@ def environment(
 
 def declared_form(algorithm: Algorithm | Pull | None, arms: int) -> tuple[int, int, dict[str, Any]]:
     """Returns the slots and the leap of an algorithm's actions, and an environment's fields for them."""
+    require_pull(algorithm)
     idle, problem = form_of(algorithm, idle_pull(1))
-    checks.instance("algorithm", idle, Pull)
     leap = problem.get("leap", 1)
     declared: dict[str, Any] = {"problem": lambda: {"arms": arms, "leap": leap}, "accepts": partial(_accepts, arms)}
     declared["admits"] = lambda answer: (answer >= 0) & (answer < arms)
     declared["pulls"] = lambda pull: jnp.sum(pull.times)
     return idle.arms.size, leap, declared
+
+
+def require_pull(algorithm: Algorithm | Pull | None) -> None:
+    """Raises `ValueError` unless the actions of an algorithm are `Pull`."""
+    if algorithm is not None:
+        action = algorithm.idle if isinstance(algorithm, Algorithm) else algorithm
+        require(isinstance(action, Pull), "algorithm", "be an algorithm with actions mab.Pull", algorithm)
 
 
 def idle_pull(slots: int) -> Pull:

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, memoryless
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.environment import Pull, Rewards, declared_form, earlier_pulls, require_form
+from jaxbandits.mab._problem.environment import Pull, Rewards, declared_form, earlier_pulls, require_form, require_pull
 from jaxbandits.recordings import Order, drawn, paid, recording_of
 
 
@@ -49,6 +49,7 @@ def recorded(
         EXHAUSTED 1 [6 8]
     """
     checks.one_of("order", order, Order)
+    require_pull(algorithm)
     recording = recording_of(rewards, checks.float_dtype("dtype", dtype))
     K = recording.lengths.size
     slots, leap, declared = declared_form(algorithm, K)
