@@ -105,7 +105,8 @@ def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
 
         def chunk(_: jax.Array, carry: Any) -> Any:
             settings = {"max_rounds": rounds, "chunk": CHUNK, "axis_name": "lanes"}
-            outcome, _ = advance(algorithm, environment, keys, *carry, **settings)
+            state, memory, made = carry
+            outcome, _ = advance(algorithm, environment, keys, state, memory, rounds=made, **settings)
             return outcome.state, outcome.memory, outcome.rounds
 
         start = algorithm.init(keys.init), environment.init(keys.memory), jnp.zeros((), jnp.int32)

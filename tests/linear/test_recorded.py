@@ -16,7 +16,7 @@ NO_PULL, NO_PULLS = Pull(ZERO, ZERO), Allocation(jnp.zeros(3, int))
 
 
 def test_rules_are_paid_from_the_columns_in_turn():
-    """The sums of a run are those of the first rewards of each arm, whatever the rule and the form of its pulls."""
+    """A run's rewards are the first ones of each arm, whatever the rule and the form of its pulls."""
     rules = [
         linear.lingape(ARMS, delta=0.05, noise_scale=0.5),
         linear.lingape(ARMS, delta=0.05, noise_scale=0.5, leap=64),

@@ -28,7 +28,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     """Raises `ValueError` unless the two are compatible.
 
     Their problems must agree. The environment must take the algorithm's actions, and keep the structure, shapes and
-    types of its memory. The algorithm must take the environment's observations, and keep those of its state. Nothing is
+    types of its memory. The algorithm must take the environment's observations, and keep its state likewise. Nothing is
     computed except comparisons of known arrays.
     """
     require_pair(algorithm)

@@ -26,8 +26,8 @@ def changing(environments: Sequence[Environment], *, at: Any) -> Environment:
     The environments share one memory: with `stream=`, the n-th pull of an arm is the n-th over all of them.
 
     Args:
-        environments: S environments of one problem, such as those of S instances with the same arms. They answer the
-            same actions, and have memories of the same form.
+        environments: S environments of one problem, such as S instances with the same arms have. They answer the same
+            actions, and have memories of the same form.
         at: int (S - 1,), pulls at which the next environment begins, increasing, at least 1. May be traced.
 
     Returns:

@@ -15,7 +15,7 @@ def drifting(make: Callable[[Array], Environment]) -> Environment:
 
     Args:
         make: (pulls) -> Environment, called in every round with pulls, int (), the pulls made so far. Only its answers
-            may depend on them: its noise and its problem are those of `make(0)`.
+            may depend on them: noise and problem are taken from `make(0)`.
 
     Returns:
         Environment. A leap is answered by the environment of its first pull. Cost per round: `make` and an answer.
