@@ -33,8 +33,8 @@ and a checksum per part.
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`, whatever the number of seeds, the other rows
 and the lanes. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and
 processes of one kind. A run that reaches `max_rounds`, or whose environment runs out of answers, is counted as
-censored. A run with a NaN, or with an action that does not exist, is counted as failed. Neither enters a mean. A run with a `horizon` of pulls is complete once it has
-spent them.
+censored. A run with a NaN, or with an action that does not exist, is counted as failed. Neither enters a mean. A run
+with a `horizon` of pulls is complete once it has spent them.
 
 **Devices.** A sweep uses all devices of its process, or the ones of `mesh=`. Each device has its own `lanes` lanes of
 every batch; devices do not communicate. On a CPU, as many batches run side by side as there are cores. On an
