@@ -63,7 +63,7 @@ def line(
     values = np.asarray(values, float)
     censored = failed = 0
     if status is not None:
-        censored = int(np.sum(status == Status.MAX_ROUNDS))
+        censored = int(np.isin(status, (Status.MAX_ROUNDS, Status.EXHAUSTED)).sum())
         failed = int(np.isin(status, (Status.NONFINITE, Status.INVALID_ACTION)).sum())
         values = values[status == Status.STOPPED]
     mean, se = mean_se(values)

@@ -130,6 +130,9 @@ class Environment(NamedTuple):
     JAX clamps an index that is out of range. The engine therefore calls `accepts` in every round, and ends a run whose
     action does not exist as `Status.INVALID_ACTION`. It trusts an algorithm whose `problem` agrees with the
     environment's. `jaxbandits.testing.check` always calls both `accepts` and `admits`.
+
+    An environment may run out of answers, as a table of recorded rewards does: a run whose action is not `available`
+    ends as `Status.EXHAUSTED`. It may also report on its memory, in `columns` of the results.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> memory before the first round
@@ -140,6 +143,9 @@ class Environment(NamedTuple):
     problem: Callable[[], Mapping[str, Any]] | None = None  # () -> the problem it answers for; None if undeclared
     accepts: Callable[[PyTree], Array] | None = None  # (action) -> bool ()  everything in the action exists
     admits: Callable[[PyTree], Array] | None = None  # (answer) -> bool ()   everything in the answer exists
+    pulls: Callable[[PyTree], Array] | None = None  # (action) -> int ()   the most pulls that it makes; idle: 0
+    available: Callable[[PyTree, PyTree], Array] | None = None  # (memory, action) -> bool ()  there is an answer
+    columns: Callable[[PyTree], Mapping[str, Array]] | None = None  # (memory) -> columns of `Results`
 
 
 def memoryless(noise: Callable[[Key], PyTree], respond: Callable[[PyTree, PyTree], PyTree]) -> Environment:
@@ -184,6 +190,7 @@ class Status(enum.IntEnum):
     NONFINITE = 3  # failed: a NaN or an infinity in the state
     HORIZON = 4  # complete: the run has spent its horizon of pulls
     INVALID_ACTION = 5  # failed: the action does not exist in the environment
+    EXHAUSTED = 6  # censored: the environment has no further answer, see `Environment.available`
 
 
 class Outcome(NamedTuple):

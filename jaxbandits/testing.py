@@ -201,7 +201,8 @@ def _walk(algorithm: Algorithm, environment: Environment, key: Key, rounds: int)
         broken_now["idle"] = _leaves(lambda x, y: ~same_bits(x, y), still, state)
         broken_now["remembered"] = jnp.any(_leaves(lambda x, y: ~same_bits(x, y), idled, memory))
 
-        played = play(algorithm, state, memory, decision, lambda m, action: environment.respond(m, action, noise))
+        respond = lambda memory, action: environment.respond(memory, action, noise)  # noqa: E731
+        played = play(algorithm, state, memory, decision, respond, available=environment.available)
         after = played.state
         broken_now["response"] = ~_all_finite(played.observation)
         broken_now["observed"] = _spoilt(after, state)

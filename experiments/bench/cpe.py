@@ -14,6 +14,7 @@ import jax
 
 from experiments.bench import loops
 from experiments.bench.case import Case, always
+from experiments.cpe.common import refuses
 from experiments.settings import Settings
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm
@@ -36,7 +37,7 @@ def rules(instance: cpe.Instance) -> dict[tuple[str, int], Callable[..., Algorit
         for name, rule in (("COCI", cpe.coci), ("uniform", cpe.uniform))
         for block in (1, BLOCK)
     }
-    if isinstance(instance.problem, cpe.Enumerated) or instance.problem.coef.shape[1] == 1:
+    if not refuses("CLUCB", instance):
         by_name["CLUCB", 1] = partial(cpe.clucb, **common)
     return by_name
 
@@ -51,7 +52,7 @@ def pulls(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case
     instance = getattr(cpe, name)()
 
     def case(rule: str, block: int, factory: Callable[..., Algorithm], width: int) -> Case:
-        build = always(partial(factory, instance.problem), cpe.environment(instance, leap=block))
+        build = always(partial(factory, instance.problem), cpe.environment(instance, factory(instance.problem)))
         label, plain = rule if block == 1 else f"{rule}, blocks", partial(loops.coci, instance)
         return Case("cpe", label, name, build=build, plain=plain, max_rounds=10**6, lanes=width, runs=RUNS)
 
@@ -61,7 +62,7 @@ def pulls(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case
 def plays(width: int | None = None, names: Iterable[str] = ("P-FWS",)) -> list[Case]:
     """Returns cases of whole trees on the published graph of 20 edges; all rules if `names` is empty."""
     instance = cpe.spanning_trees_e20()
-    environment = cpe.environment(instance, cpe.Play)
+    environment = cpe.environment(instance, cpe.pfws(instance.problem, delta=DELTA))
     fixed_key = jax.random.key(0)
 
     def same_numbers(algorithm: Algorithm) -> Algorithm:

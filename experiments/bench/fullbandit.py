@@ -21,6 +21,7 @@ RULES = {
     "SA-FOA, eps/2": partial(fullbandit.sa_foa, pace=fullbandit.Pace(growth=0.005, design_matrix="limit"), **COMMON),
 }
 QUIZZES = ("it", "science")
+SAMPLERS: dict[str, Any] = {"normal": "bernoulli_normal", "exact": "bernoulli"}  # sampler -> noise
 
 
 def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("normal",)) -> list[Case]:
@@ -33,8 +34,8 @@ def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("
         for rule, factory in RULES.items():
             is_slow = rule.startswith("SA-FOA")
             for sampler in samplers[:1] if is_slow else samplers:
-                environment = fullbandit.environment(crowd, design, noise="bernoulli", sampler=sampler)
-                build = always(partial(factory, design), environment)
+                make = partial(factory, design)
+                build = always(make, fullbandit.environment(crowd, make(), noise=SAMPLERS[sampler]))
                 label = f"{quiz}, n = {n}" + (f", {sampler}" if len(samplers) > 1 else "")
                 plain, (lanes, runs) = partial(loops.top_k, rule, design, crowd), (8, 2) if is_slow else (64, 16)
                 shape: dict[str, Any] = {"max_rounds": 100_000, "lanes": lanes, "runs": runs, "chunk": 8}
@@ -45,4 +46,4 @@ def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("
 def more_cases(options: Settings) -> list[Case]:
     """Returns cases on two quizzes with two samplers."""
     del options
-    return cases(QUIZZES, ("normal", "exact"))
+    return cases(QUIZZES, tuple(SAMPLERS))

@@ -17,6 +17,7 @@ from experiments.simulate import simulate
 from jaxbandits import Record, Results, cpe
 from jaxbandits.base import Algorithm, Array, Key, Outcome, Status
 from jaxbandits.cpe import Instance
+from jaxbandits.cpe._problem.problems import kind_of
 
 DELTA = 0.1
 LEAP = 32  # largest number of pulls per round; it changes only the time
@@ -28,10 +29,9 @@ Task = dict[str, Any]  # `arms`, `theta`, `settings`, and the numbers `instance`
 
 def refuses(rule: str, instance: Instance) -> bool:
     """True if the rule is CLUCB and the instance has no 0/1 decisions linear in means."""
-    problem = instance.problem
-    is_binary = isinstance(problem, (cpe.Enumerated, cpe.Graphic))
-    is_binary |= isinstance(problem, cpe.Table) and problem.coef.shape[1] == 1
-    return rule == "CLUCB" and not (is_binary and instance.tau == 1)
+    kind = kind_of(instance.problem)
+    is_linear = kind.lead is not None and not kind.misfit(instance.problem)
+    return rule == "CLUCB" and not (is_linear and instance.tau == 1)
 
 
 def best_arm_instance(theta: Sequence[float]) -> Instance:
@@ -112,7 +112,7 @@ def runs(
         del key  # the run's own key; the rules must share their samples
         algorithm = RULES[rule](first.problem, **common, **task["settings"])
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
-        environment = cpe.environment(first._replace(arms=task["arms"]), leap=leap, stream=stream)
+        environment = cpe.environment(first._replace(arms=task["arms"]), algorithm, stream=stream)
         algorithm = adapt(algorithm, task) if adapt else algorithm
         return (algorithm, environment, curves(task, first)) if curves else (algorithm, environment)
 

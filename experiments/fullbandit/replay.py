@@ -21,7 +21,7 @@ from jaxbandits.fullbandit._problem.crowdsourcing import FOLDERS
 
 NEAR = 0.03
 MARKERS = "os^Dv<>P"  # markers of answers
-NOISES = {"independent": {"noise": "bernoulli", "sampler": "normal"}, "replay": {"noise": "replay"}}
+NOISES = {"independent": {"noise": "bernoulli_normal"}, "replay": {"noise": "replay"}}
 
 
 def add_arguments(parser: ArgumentParser) -> None:

@@ -12,6 +12,7 @@ takes two to three times as long to compile, and gives the same means. For "it",
 
 from argparse import ArgumentParser
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -44,6 +45,7 @@ PRINTED = {
     for name in RULES
     if name not in ("spectral", "SAQM, exact reduction")
 }
+SAMPLERS: dict[str, Any] = {"normal": "bernoulli_normal", "exact": "bernoulli"}  # sampler -> noise
 
 Lines = dict[str, dict[str, Line]]  # rule -> quiz -> Line
 
@@ -52,9 +54,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--support-ratio", type=float, default=2.0, help="super-arms pulled for each worker (%(default)s)"
     )
-    parser.add_argument(
-        "--sampler", choices=("normal", "exact"), default="normal", help="sampler of right answers (%(default)s)"
-    )
+    parser.add_argument("--sampler", choices=SAMPLERS, default="normal", help="sampler of right answers (%(default)s)")
 
 
 def run(options: Settings) -> Report:
@@ -66,7 +66,7 @@ def run(options: Settings) -> Report:
         crowd, correct = fullbandit.crowdsourcing(quiz), fullbandit.crowdsourcing_counts(quiz).correct
         supports = 16 if quiz == "science" else 20
         designs = runs.random_designs(supports, crowd.theta.size, crowd.k, ratio=options.extra["support_ratio"])
-        environment = partial(fullbandit.environment, crowd, noise="bernoulli", sampler=options.extra["sampler"])
+        environment = partial(fullbandit.environment, crowd, noise=SAMPLERS[options.extra["sampler"]])
         for name, rule in RULES.items():
             # SA-FOA takes ten times as many rounds, each the longest.
             settings = {"seeds": 1, "chunk": 32} if name.startswith("SA-FOA") else {"seeds": seeds}

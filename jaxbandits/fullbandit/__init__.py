@@ -12,7 +12,7 @@ their stopping rules.
 
     >>> instance = fullbandit.synthetic(0, 6, 3, 0.5)
     >>> algorithm = fullbandit.icb(design, delta=0.05, epsilon=0.2, noise_scale=instance.noise_scale)
-    >>> environment = fullbandit.environment(instance, design)
+    >>> environment = fullbandit.environment(instance, algorithm)
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(fullbandit.is_right(instance, outcome.answer))
     True
@@ -60,6 +60,7 @@ from jaxbandits.fullbandit._problem.design import (
 from jaxbandits.fullbandit._problem.environment import Pulls, environment
 from jaxbandits.fullbandit._problem.instances import Instance, is_right, loss, synthetic
 from jaxbandits.fullbandit._shared.confidence import ellipsoid_radius, lemma1_radius
+from jaxbandits.fullbandit._shared.leap import Growth
 from jaxbandits.fullbandit._shared.surrogates import Surrogates, surrogates
 from jaxbandits.fullbandit._shared.tracking import Estimate, Pace, State, Verdict, estimator, top_set
 from jaxbandits.fullbandit._theory.allocations import Allocation, g_allocation, xy_allocation
@@ -79,6 +80,7 @@ __all__ = [
     "Crowd",
     "Design",
     "Estimate",
+    "Growth",
     "Instance",
     "Pace",
     "Pulls",

@@ -9,7 +9,7 @@ the largest mean, with error probability at most delta, in as few pulls as possi
 
     >>> instance = mab.gk1()  # the truth: an Instance
     >>> algorithm = mab.ttucb(instance.problem, delta=0.1)  # from what a learner may know
-    >>> environment = mab.environment(instance)  # answers it
+    >>> environment = mab.environment(instance, algorithm)  # answers it
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(mab.is_right(instance, outcome.answer))
     True
@@ -64,7 +64,7 @@ de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names
 """
 
 from jaxbandits.mab._algorithms.batched_elimination import batched_elimination
-from jaxbandits.mab._algorithms.bayes_ucb import bayes_ucb
+from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
 from jaxbandits.mab._algorithms.discounted_ucb import discounted_ucb
 from jaxbandits.mab._algorithms.eb_tc import eb_tc
@@ -95,6 +95,7 @@ from jaxbandits.mab._algorithms.uniform import uniform
 from jaxbandits.mab._problem.environment import Pull, Rewards, environment
 from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
     Hardness,
@@ -114,6 +115,7 @@ __all__ = [
     "Instance",
     "IxConstants",
     "LilConstants",
+    "LogFactor",
     "MUcbConstants",
     "Pull",
     "Rewards",
@@ -149,6 +151,7 @@ __all__ = [
     "m_ucb_constants",
     "moss",
     "moss_anytime",
+    "recorded",
     "sequential_halving",
     "sliding_window_ucb",
     "successive_elimination",

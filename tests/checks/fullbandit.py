@@ -38,7 +38,8 @@ LEARNER = {"delta": 0.1, "epsilon": 0.2, "noise_scale": 1.0}
 RULE = {"design": DESIGN, "estimate": ESTIMATE, "t": 100.0} | LEARNER
 FACTORY = {"design": DESIGN} | LEARNER
 RADIUS = {"t": 100.0, "n": N, "k": K, "delta": 0.1, "noise_scale": 1.0, "log_sets": 2.0}
-PACE = fullbandit.Pace(first_test=10, z=7.0, pull_variance=2.0)
+PACE = fullbandit.Pace(first_test=10, growth=fullbandit.Growth(0.01, 7.0, 2.0))
+PACED = {"pace": ("growth, number",)}  # a number is a growth, too
 
 CALLS = {
     "all_superarms": Call(fullbandit.all_superarms, {"n": N, "k": K}),
@@ -55,21 +56,24 @@ CALLS = {
     ),
     "environment": Call(
         fullbandit.environment,
-        {"instance": INSTANCE, "design": DESIGN, "noise": "bernoulli", "sampler": "exact"} | {"stream": None},
+        {"instance": INSTANCE, "algorithm": DESIGN, "noise": "bernoulli"} | {"stream": None},
         fine={"stream": ("none",)},
     ),
     "environment, shared": Call(
         fullbandit.environment,
-        {"instance": INSTANCE, "design": DESIGN, "noise": "gaussian", "sampler": "exact", "stream": jax.random.key(0)},
+        {"instance": INSTANCE, "algorithm": fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1), "noise": "gaussian"}
+        | {"stream": jax.random.key(0)},
         fine={"stream": ("none",)},
     ),
     "environment, replay": Call(
         fullbandit.environment,
-        {"instance": REPLAYED, "design": DESIGN, "noise": "replay", "sampler": "exact"} | {"stream": None},
+        {"instance": REPLAYED, "algorithm": DESIGN, "noise": "replay"} | {"stream": None},
         fine={"stream": ("none",)},
     ),
     "estimator": Call(fullbandit.estimator, {"design": DESIGN, "design_matrix": "limit"}),
-    "exhaustive": Call(fullbandit.exhaustive, FACTORY | {"superarms": SUPPORT, "pace": PACE}, {"superarms": ("none",)}),
+    "exhaustive": Call(
+        fullbandit.exhaustive, FACTORY | {"superarms": SUPPORT, "pace": PACE}, PACED | {"superarms": ("none",)}
+    ),
     "exhaustive_rule": Call(fullbandit.exhaustive_rule, RULE | {"superarms": SUPPORT}, {"superarms": ("none",)}),
     "from_answers": Call(
         fullbandit.from_answers,
@@ -85,7 +89,7 @@ CALLS = {
     "icb": Call(
         fullbandit.icb,
         FACTORY | {"radius": "ellipsoid", "feasible": lambda weights: ANSWER, "pace": PACE},
-        {"feasible": ("none",)},
+        PACED | {"feasible": ("none",)},
     ),
     "icb_bound": Call(
         fullbandit.icb_bound,
@@ -109,6 +113,12 @@ CALLS = {
     "mean_field_time": Call(
         fullbandit.mean_field_time, {"rule": "icb", "design": DESIGN, "instance": INSTANCE} | LEARNER
     ),
+    "mean_field_time, saqm": Call(
+        fullbandit.mean_field_time, {"rule": "saqm", "design": DESIGN, "instance": INSTANCE} | LEARNER
+    ),
+    "mean_field_time, sa_foa": Call(
+        fullbandit.mean_field_time, {"rule": "sa_foa", "design": DESIGN, "instance": INSTANCE} | LEARNER
+    ),
     "oracle_time": Call(
         fullbandit.oracle_time, {"instance": INSTANCE, "support": SUPPORT, "steps": 10}, {"support": ("none",)}
     ),
@@ -118,16 +128,16 @@ CALLS = {
     "sa_foa": Call(
         fullbandit.sa_foa,
         FACTORY | {"threshold": 0.5, "sampling": fullbandit.Sampling(2), "reduction": "paper", "pace": PACE},
-        {"sampling": ("none",)},
+        PACED | {"sampling": ("none",)},
     ),
-    "saqm": Call(fullbandit.saqm, FACTORY | {"alpha": 0.9, "reduction": "exact", "pace": PACE}),
+    "saqm": Call(fullbandit.saqm, FACTORY | {"alpha": 0.9, "reduction": "exact", "pace": PACE}, PACED),
     "saqm_bound": Call(
         fullbandit.saqm_bound,
         {"hardness": 9.0, "n": N, "k": K, "delta": 0.1, "noise_scale": 1.0, "alpha": 0.9},
         {"hardness": ("inf",)},
     ),
     "saqm_rule": Call(fullbandit.saqm_rule, RULE | {"alpha": 0.9, "reduction": "exact"}),
-    "spectral": Call(fullbandit.spectral, FACTORY | {"pace": PACE}),
+    "spectral": Call(fullbandit.spectral, FACTORY | {"pace": PACE}, PACED),
     "spectral_rule": Call(fullbandit.spectral_rule, RULE),
     "surrogates": Call(
         fullbandit.surrogates,
@@ -138,7 +148,7 @@ CALLS = {
         {"seed": 0, "n": N, "k": K, "gap": 0.1, "shuffle": True, "dtype": "float64"},
         {"dtype": ("none",)},
     ),
-    "top_set": Call(fullbandit.top_set, {"theta": THETA, "k": K}),
+    "top_set": Call(fullbandit.top_set, {"theta": THETA, "k": K}, {"k": ("one",)}),
     "tracking_counts": Call(fullbandit.tracking_counts, {"design": DESIGN, "t": 20}),
     "xy_allocation": Call(
         fullbandit.xy_allocation,

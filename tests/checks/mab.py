@@ -37,8 +37,24 @@ CALLS = {
     "eb_tci": Call(mab.eb_tci, TOP_TWO, fine=OPTIONAL),
     "environment": Call(
         mab.environment,
-        {"instance": INSTANCE, "algorithm": mab.ucb1(INSTANCE.problem), "stream": jax.random.key(0)},
-        fine={"algorithm": ("none",), "stream": ("none",)},
+        {
+            "instance": INSTANCE,
+            "algorithm": mab.ucb1(INSTANCE.problem),
+            "noise": "uniform",
+            "stream": jax.random.key(0),
+        },
+        fine={"algorithm": ("none",), "noise": ("none",), "stream": ("none",)},
+    ),
+    "recorded": Call(
+        mab.recorded,
+        {
+            "rewards": np.arange(6.0).reshape(3, 2),
+            "algorithm": mab.ucb1(PROBLEM),
+            "order": "in turn",
+            "dtype": "float64",
+        },
+        # A list, too, is a table: the rewards of each arm, as many as there are.
+        fine={"rewards": ("nan_inside", "ragged"), "algorithm": ("none",), "dtype": ("none",)},
     ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),
@@ -56,8 +72,8 @@ CALLS = {
     "lai_robbins": Call(mab.lai_robbins, {"instance": INSTANCE}),
     "lil_ucb": Call(
         mab.lil_ucb,
-        {"problem": PROBLEM, "delta": 0.1, "lil_epsilon": 0.1, "lil_beta": 1.0, "lil_lambda": 9.0, "lil_delta": 0.01},
-        fine={"lil_lambda": ("none",), "lil_delta": ("none",)},
+        {"problem": PROBLEM, "delta": 0.1, "lil_epsilon": 0.1, "lil_beta": 1.0, "lil_lambda": 9.0},
+        fine={"lil_lambda": ("none",)},
     ),
     "lil_ucb_constants": Call(mab.lil_ucb_constants, {"delta": 0.1}),
     "lucb": _tested(mab.lucb),
@@ -69,7 +85,9 @@ CALLS = {
     "ttucb": Call(mab.ttucb, TOP_TWO | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape),
     "uniform": _tested(mab.uniform),
-    "bayes_ucb": Call(mab.bayes_ucb, BUDGET | {"c": 5.0}),
+    "bayes_ucb": Call(
+        mab.bayes_ucb, {"problem": PROBLEM, "factor": mab.LogFactor(100, 5.0)}, fine={"factor": ("none",)}
+    ),
     "continuous_rejects": Call(mab.continuous_rejects, BUDGET | {"conservative": True}),
     "imed": Call(mab.imed, {"problem": PROBLEM}),
     "kl_ucb": Call(mab.kl_ucb, {"problem": PROBLEM, "c": 3.0}),

@@ -39,7 +39,7 @@ CALLS = {
         fine={"weights": ("none",)},
     ),
     "decompose": Call(l1.decompose, {"atoms": SQUARE, "target": SHARES}),
-    "uniform": Call(matroid.uniform, {"k": 2}),
+    "uniform": Call(matroid.uniform, {"k": 2}, {"k": ("large",)}),
     "partition": Call(matroid.partition, {"groups": np.array([0, 0, 1]), "capacities": np.array([1, 1])}),
     "graphic": Call(matroid.graphic, {"edges": np.array([[0, 1], [1, 2], [0, 2]])}),
     "mirror_ascent": Call(mirror_ascent.mirror_ascent, {"step_size": 0.1}),
@@ -55,12 +55,12 @@ CALLS = {
     "tracked_counts": Call(
         tracking.tracked_counts,
         {"allocation": SHARES, "n": 10},
-        fine={"allocation": ("nan_inside", "inf_inside")},  # a failed design has such entries
+        fine={"allocation": ("nan_inside", "inf_inside", "negative")},  # a failed design has such entries
     ),
     "round_allocation": Call(
         tracking.round_allocation,
         {"allocation": SHARES, "n": 10},
-        fine={"allocation": ("nan_inside", "inf_inside")},
+        fine={"allocation": ("nan_inside", "inf_inside", "negative")},
     ),
     "gk16": Call(thresholds.gk16, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),
     "log_t": Call(thresholds.log_t, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),

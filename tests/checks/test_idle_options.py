@@ -7,30 +7,13 @@ import pytest
 from jaxbandits import fullbandit, kcenter
 
 DESIGN = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
-NOISY = partial(kcenter.ns_tands, kcenter.Distances(7, 4), delta=0.1, noise_scale=0.1)
 COINS = partial(kcenter.ns_ts, kcenter.Distances(7, 4, "bernoulli"), delta=0.1)
 
 
-@pytest.mark.parametrize(
-    ("call", "option", "value", "because"),
-    [
-        (NOISY, "mirror_steps", 10, "solver='newton'"),
-        (COINS, "posterior", "printed", "Bernoulli noise"),
-    ],
-)
-def test_option_without_effect_is_refused(call, option, value, because):
-    call()
-    with pytest.raises(ValueError, match=f"^{option} must be .*{because}"):
-        call(**{option: value})
-
-
-@pytest.mark.parametrize("option", ["pull_variance", "z"])
-@pytest.mark.parametrize("rule", ["saqm", "icb", "exhaustive", "spectral", "sa_foa"])
-def test_option_of_leaps_without_leaps_is_refused(rule, option):
-    make = partial(getattr(fullbandit, rule), DESIGN, delta=0.1, epsilon=0.1)
-    make(pace=fullbandit.Pace(growth=None))
-    with pytest.raises(ValueError, match=rf"^pace.{option} must be None with a growth of None, got 2\.0"):
-        make(pace=fullbandit.Pace(growth=None, **{option: 2.0}))
+def test_printed_posterior_of_coins_is_refused():
+    COINS()
+    with pytest.raises(ValueError, match=r"^posterior must be 'conjugate' for Bernoulli noise, got 'printed'"):
+        COINS(posterior="printed")
 
 
 def test_drawn_lotteries_with_leaps_are_refused():

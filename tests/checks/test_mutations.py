@@ -18,29 +18,31 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, fullbandit, kcenter, linear, mab
+from jaxbandits import cpe, feedback, fullbandit, kcenter, linear, mab
 
-TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "engine", "numerics")
+TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "engine", "numerics")
 CALLS = {
     f"{table}.{name}": call
     for table in TABLES
     for name, call in importlib.import_module(f"checks.{table}").CALLS.items()
 }
-FAMILIES = TABLES[:6]
+FAMILIES = TABLES[:7]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
+    *(mab.LogFactor, feedback.Geometric),
 )
 WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.
 ZERO = {
     *("absolute_tolerance", "action", "answer", "base", "beta", "epsilon", "first_center", "forced_offset", "gamma"),
     *("glr_ridge", "growth", "jitter", "lil_beta", "lil_epsilon", "log_det", "log_sets", "logdet", "min_gap", "mix"),
-    *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start", "mab.bayes_ucb.c"),
+    *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start"),
+    *("feedback.corrupted.budget", "feedback.delayed.delay", "Geometric.mean", "Geometric.most"),
     *("mab.kl_ucb.c", "fullbandit.hardness.gap", "fullbandit.synthetic.gap", "fullbandit.icb_bound.hardness"),
     *("fullbandit.saqm_bound.hardness", "fullbandit.tracking_counts.t", "linear.estimate.ridge", "linear.fws.steps"),
-    *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k"),
+    *("linear.xy_static.ridge", "linear.xy_static_exact.ridge", "cpe.st_paths.s", "numerics.uniform.k", "Growth.share"),
     *("kcenter.clusters.spread", "kcenter.distance_instance.noise_scale", "engine.first_difference.tolerance"),
     *("kernel.anytime_width.noise_scale", "kernel.confidence_width.noise_scale", "kernel.tabular.noise_scale"),
     *(f"kernel.{function}.noise_scale" for function in ("branin", "hartmann4", "h1", "h2", "rkhs")),
@@ -48,14 +50,32 @@ ZERO = {
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
 NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma", "mab.m_ucb.gamma"}
 # Numbers of a bounded range, with one that is too large.
-TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "lil_delta", "rounding"), 1.0)
-TOO_LARGE |= {
-    "mix": 1.5,
-    "best": 1.2,
-    "linear.xy_adaptive.alpha": 1.0,
-    "fullbandit.synthetic.gap": 1.1,
-    "mab.exp3.gamma": 1.1,
-}
+TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "rounding"), 1.0)
+TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)
+TOO_LARGE |= {"kcenter.zappos.n": 86, "kcenter.digits.n": 1798, "kcenter.image_crops.size": 428}
+TOO_LARGE |= {"k": 100, "mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
+TOO_LARGE |= {"union_power": 3, "linear.lingape.leap": 2**21, "linear.peps.draws": 2**16 + 1, "linear.soare.omega": 1.6}
+TOO_LARGE |= {"linear.xy_static.growth": 1.0, "linear.xy_static_exact.growth": 1.0, "cpe.perfect_matchings.n": 7}
+TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.water.demand": 5, "cpe.st_paths.t": 3}
+TOO_LARGE |= {"cpe.radius_top_k.k": 3, "tau": 3, "numerics.alpha_dks.k": 6, "numerics.quadratic_maximization.k": 4}
+TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1}
+# Numbers of which a positive one is too small.
+TOO_SMALL = dict.fromkeys(("K", "Bernoulli.arms", "Gaussian.arms", "linear.soare.d", "linear.canonical.d"), 1)
+TOO_SMALL |= {"Leap.most": 1, "linear.sphere.d": 1, "cpe.top_k.m": 1, "cpe.best_arm.m": 1, "cpe.oracle.arms": 1}
+TOO_SMALL |= {"cpe.complete_graph.nodes": 2, "cpe.complete_graph.bonus": 0.1, "cpe.implicit_time.c": 0.1}
+TOO_SMALL |= {"cpe.find_bi_monotone_violation.samples": 1, "numerics.theorem1_ratio.k": 1}
+TOO_SMALL |= {"numerics.kl_lucb.exponent": 1, "numerics.kl_lucb.constant": 405}
+TOO_SMALL |= {"mab.sliding_window_ucb.window": 2, "mab.m_ucb.window": 1, "mab.batched_elimination.growth": 1}
+# Arrays whose entries must not be negative.
+UNSIGNED = {"allocation", "ratios", "sizes", "coef", "p", "low", "capacities", "limits", "row_costs", "column_costs"}
+UNSIGNED |= {"radii", "counts", "numerics.design.weights", "fullbandit.make_design.weights", "mab.bernoulli.means"}
+UNSIGNED |= {"cpe.discrete.weights", "cpe.discrete.values", "cpe.constant.values", "numerics.partition.groups"}
+# Arrays whose entries must lie in [0, 1].
+SHARES = {"p", "low", "cpe.discrete.values", "cpe.constant.values", "mab.bernoulli.means"}
+SHARES |= {"cpe.consistent_radius.theta"}
+# Functions of `linear` that accept arms which do not span their space.
+ANY_RANK = {"lin_ucb", "lin_ts", "lingape", "estimate", "gaps", "hardness_lingape", "hardness_oracle", "hardness_ugape"}
+ANY_RANK |= {"hardness_oracle_sum", "pair_directions", "ratio_tables", "reduce_rank", "xy_static", "xy_static_exact"}
 THREAD = threading.get_ident()
 compiled = []  # programs of this thread only: a thread left by an earlier test may still compile
 
@@ -116,6 +136,8 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
             yield "ragged", [list(row) if n else list(row)[:-1] for n, row in enumerate(array.tolist())]
     elif hasattr(value, "_fields"):
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
+        if "k" in value._fields:
+            yield from {"k of 1": value._replace(k=1), "k of 100": value._replace(k=100)}.items()
         leaves, structure = jax.tree.flatten(value)
         for n, leaf in enumerate(leaves):
             if is_float(leaf):
@@ -127,9 +149,27 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
 def fields(value: Any) -> Iterator[tuple[str, Any]]:
     """Yields the mutations of each field of a struct of options; None is the default of several."""
     for field in value._fields:
-        for mutation, mutated in mutations(getattr(value, field)):
+        part = getattr(value, field)
+        tried = [*mutations(part), *edges(type(value).__name__, field, part)]
+        for mutation, mutated in [*tried, *(fields(part) if hasattr(part, "_fields") else ())]:
             if mutation != "none":
                 yield f"{field}, {mutation}", value._replace(**{field: mutated})
+
+
+def entries(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Yields arrays with entries of another type or range; for features, too few rows and equal ones."""
+    array, names = np.asarray(value), {argument, f"{name.partition(',')[0]}.{argument}"}
+    if names & UNSIGNED:
+        yield "negative", -array
+    if names & SHARES:
+        yield "above 1", 1.5 + array
+    if array.dtype.kind == "i" and not name.startswith("engine."):
+        yield "fractions", 0.5 + array
+    if name.startswith("linear.") and argument in ("arms", "items"):
+        yield "one row", array[:1]
+        yield "equal rows", np.concatenate([array[:-1], array[:1]])
+        if argument == "arms" and name.partition(",")[0].partition(".")[2] not in ANY_RANK:
+            yield "rank", array * [1.0, 0.0]
 
 
 def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -142,6 +182,10 @@ def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield "zero", type(np.asarray(value).item())(0)
     if {argument, full} & TOO_LARGE.keys():
         yield "large", TOO_LARGE.get(argument, TOO_LARGE.get(full))
+    if {argument, full} & TOO_SMALL.keys():
+        yield "small", TOO_SMALL.get(argument, TOO_SMALL.get(full))
+    if argument in ("k", "n") and full.startswith(("fullbandit.", "kcenter.")):
+        yield "one", 1
 
 
 def names_of(argument: str, value: Any) -> tuple[str, ...]:
@@ -203,6 +247,7 @@ def test_bad_arguments_are_refused_by_name(name):
     for argument, value in call.arguments.items():
         tried = [*mutations(value), *edges(name, argument, value)]
         tried += fields(value) if isinstance(value, OPTIONS) else []
+        tried += entries(name, argument, value) if is_array(value) else []
         for mutation, mutated in tried:
             if mutation not in call.fine.get(argument, ()):
                 end = refusal(call, argument, mutated)

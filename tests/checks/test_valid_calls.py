@@ -26,7 +26,10 @@ from jaxbandits.base import Algorithm, Decision, Environment
 from jaxbandits.numerics.thresholds import Evidence
 
 TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "numerics")
-NEEDS_64_BIT = {"environment, sign", "environment, replay", "lingape", "lingape, leap", "xy_oracle", "xy_static_exact"}
+NEEDS_64_BIT = {
+    *("environment, sign", "environment, signs", "environment, replay", "lingape", "lingape, leap"),
+    *("xy_oracle", "xy_static_exact"),
+}
 NEEDS_64_BIT_TOO = {"fullbandit": {"environment"}}
 KEY = jax.random.key(1)
 CLOSE = {8: {"rtol": 1e-8, "atol": 1e-10}, 4: {"rtol": 2e-3, "atol": 1e-4}}

@@ -18,9 +18,13 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
         design = fullbandit.make_design(support, k, dtype=dtype)
         instance = fullbandit.Instance(jnp.asarray(means, dtype), k)
         settings = {"delta": 0.1, "epsilon": 0.2} | pace | hyperparameters
-        paced = {name: settings.pop(name) for name in fullbandit.Pace._fields if name in settings}
-        settings["pace"] = fullbandit.Pace(**paced)
-        return factory(design if shown is None else shown(design), **settings), fullbandit.environment(instance, design)
+        growth = fullbandit.Growth(settings.pop("growth"))
+        growth = growth._replace(**{name: settings.pop(name) for name in ("z", "pull_variance") if name in settings})
+        paced = {name: settings.pop(name) for name in ("first_test", "design_matrix") if name in settings}
+        settings["pace"] = fullbandit.Pace(growth=None if growth.share is None else growth, **paced)
+        algorithm = factory(design if shown is None else shown(design), **settings)
+        # The environment keeps the true design if the learner is shown another one.
+        return algorithm, fullbandit.environment(instance, algorithm if shown is None else design)
 
     return make
 

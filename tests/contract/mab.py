@@ -48,6 +48,10 @@ def _ended(factory: Callable[..., Algorithm], pulls: int = 60):
     return ended
 
 
+def _bayes_ucb(problem, *, horizon=60, c=5.0):
+    return mab.bayes_ucb(problem, factor=mab.LogFactor(horizon, c))
+
+
 TEST = {"delta": (0.1, 0.001), "epsilon": (0.0, 0.15)}
 TOP_TWO = TEST | {"leader_share": (0.5, 0.2)}
 STRICT = {"threshold": thresholds.gk_union(arms=3)}
@@ -82,7 +86,7 @@ CASES = {
             "lil_epsilon": (0.0, 0.5),
             "lil_beta": (0.5, 2.0),
             "lil_lambda": (4.0, 9.0),
-            "lil_delta": (0.1, 1e-5),
+            "delta": (0.1, 1e-5),
         },
     ),
     "successive-rejects": Case(_mab(mab.successive_rejects, horizon=60), {}, {"horizon": 40, "leap": 9}),
@@ -101,7 +105,7 @@ CASES = {
     "ucb1": Case(_mab(_ended(mab.ucb1)), {"exploration": (2.0, 0.1)}),
     "kl-ucb": Case(_mab(_ended(mab.kl_ucb), ones=True), {"c": (0.0, 3.0)}),
     "imed": Case(_mab(_ended(mab.imed), ones=True), {}),
-    "bayes-ucb": Case(_mab(_ended(mab.bayes_ucb), horizon=60), {"c": (1.0, 5.0), "horizon": (60, 2)}),
+    "bayes-ucb": Case(_mab(_ended(_bayes_ucb)), {"c": (1.0, 5.0), "horizon": (60, 2)}),
     "discounted-ucb": Case(
         _mab(_ended(mab.discounted_ucb), discount=0.95), {"discount": (0.95, 0.8), "exploration": (0.6, 0.05)}
     ),

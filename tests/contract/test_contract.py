@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from contract.cases import CASES
-from drivers.programs import assert_same, differ
+from drivers.programs import assert_same, differ, primitives_of_a_round
 
 import jaxbandits
 from jaxbandits import testing
@@ -112,9 +112,10 @@ def program(name, dtype):
         traces.append(None)
         algorithm, environment = case.make(dtype, **lane.numbers)
 
-        def respond(action, noise):
-            observation = environment.respond((), action, noise)[0]
-            return jax.tree.map(lambda x: x * lane.factor if x.dtype == lane.factor.dtype else x, observation)
+        def respond(memory, action, noise):
+            observation, memory = environment.respond(memory, action, noise)
+            scaled = jax.tree.map(lambda x: x * lane.factor if x.dtype == lane.factor.dtype else x, observation)
+            return scaled, memory
 
         outcome = run(
             lane.key,
@@ -287,6 +288,27 @@ def test_budget_of_rounds_is_censoring(name):
     end, is_longer = ends(name)["one round"].outcome, ends(name)[0].outcome.rounds > 1
     assert end.status == (Status.MAX_ROUNDS if is_longer else Status.STOPPED)
     assert end.rounds == 1
+
+
+# Rules whose plans have a loop of unknown length; of the last two, every round has one.
+UNBOUNDED = ("ns-tands", "track-and-stop", "duets", "dis-kernel-ucb", "approx-dis-kernel-ucb")
+LIBRARY_CALLS = {"cholesky", "triangular_solve", "lu", "eigh", "svd"}
+
+
+@each(marks=lambda name: [])
+def test_no_round_has_a_loop_of_unknown_length_or_a_library_call(name):
+    """A batch would wait for its slowest lane, a GPU for the host."""
+    primitives = primitives_of_a_round(*CASES[name].make("float64"))
+    assert primitives
+    assert ("while" in primitives) == (name in UNBOUNDED)
+    assert not primitives & LIBRARY_CALLS
+
+
+@every_choice
+def test_no_choice_adds_a_loop_of_unknown_length_or_a_library_call(name, choice, value):
+    primitives = primitives_of_a_round(*CASES[name].make("float64", **{choice: value}))
+    assert "while" not in primitives or name in UNBOUNDED
+    assert not primitives & LIBRARY_CALLS
 
 
 @every_case

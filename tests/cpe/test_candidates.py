@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from drivers.cpe import best_of_concave
 
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
@@ -16,7 +17,6 @@ from jaxbandits.cpe._problem.kinds.oracle import called_at_corners
 from jaxbandits.cpe._shared.candidates import lasting_arms
 
 RNG = np.random.default_rng
-TREES = [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)]
 
 
 def arms(mask):
@@ -112,21 +112,16 @@ def test_two_call_misses_arms_of_classes_that_are_not_bi_monotone():
 
 def test_two_call_misses_arms_with_concave_costs():
     # ERRATUM of the paper's Lemma 3: with decreasing marginal costs the optimum is not bi-monotone.
-    y, cost = reference.concave_costs()
-
-    def oracle(theta):
-        return jnp.asarray(y)[jnp.argmax(jnp.asarray(y, float) @ theta - jnp.asarray(cost))]
-
-    assert oracle(jnp.asarray([0.5, 0.4, 0.5])).tolist() == [0, 0, 10]
-    assert oracle(jnp.asarray([0.5, 0.6, 0.5])).tolist() == [5, 5, 0]
+    assert best_of_concave(jnp.asarray([0.5, 0.4, 0.5])).tolist() == [0, 0, 10]
+    assert best_of_concave(jnp.asarray([0.5, 0.6, 0.5])).tolist() == [5, 5, 0]
     theta = jnp.asarray([0.7, 0.7, 0.4])
-    assert oracle(theta).tolist() == [5, 5, 0]
+    assert best_of_concave(theta).tolist() == [5, 5, 0]
     # All three arms are open from .150005 on. By two calls the first two are open from .249995 on.
     expected = {0.15: set(), 0.1501: {2}, 0.2499: {2}, 0.2501: {0, 1, 2}}
-    masks = jax.jit(jax.vmap(lambda h: two_call(oracle, *box(theta, h))))(jnp.asarray(tuple(expected)))
+    masks = jax.jit(jax.vmap(lambda h: two_call(best_of_concave, *box(theta, h))))(jnp.asarray(tuple(expected)))
     assert [arms(mask) for mask in masks] == list(expected.values())
     lo, hi = box(theta, 0.1501)
-    assert oracle(jnp.asarray([lo[0], lo[1], hi[2]])).tolist() == [0, 0, 10]
+    assert best_of_concave(jnp.asarray([lo[0], lo[1], hi[2]])).tolist() == [0, 0, 10]
 
 
 # At every corner of the box a plain enumeration finds the best decision
@@ -223,91 +218,9 @@ def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
     np.testing.assert_array_equal(pairs, multiplied)
 
 
-def test_opinion_sampling_with_and_without_a_table_agree():
-    sizes, budget = [1, 3, 4, 1], 12
-    with_table, without = cpe.opinion_sampling(sizes, budget), OpinionSampling(jnp.asarray(sizes, float), budget)
-    lo, point, hi = boxes(RNG(3), 300, 4)
-    lo = jnp.where(RNG(4).uniform(size=lo.shape) < 0.2, 0, lo)  # as after clipping
-
-    @jax.jit
-    @jax.vmap
-    def forms(lo, point, hi):
-        levels = solve(with_table, point)
-        narrow = point - 0.1 * (point - lo), point + 0.1 * (hi - point)
-        return [
-            (candidates(p, *ends, levels), stops(p, *ends, levels), lasting_arms(p, *ends, levels))
-            for p in (with_table, without)
-            for ends in ((lo, hi), narrow)
-        ]
-
-    wide, narrow, wide_without, narrow_without = forms(lo, point, hi)
-    jax.tree.map(np.testing.assert_array_equal, (wide, narrow), (wide_without, narrow_without))
-    assert 0 < np.mean(narrow[0]) < 1
-
-
-def test_candidates_of_spanning_trees_equal_the_listed_class():
-    graph, listed = cpe.graphic(4, TREES), cpe.spanning_trees(4, TREES)
-    sets = both_kinds(6, 400, 5)
-
-    @jax.jit
-    @jax.vmap
-    def forms(lo, point, hi):
-        levels = solve(graph, point)
-        called = two_call(lambda theta: solve(graph, theta), lo, hi)
-        return candidates(graph, lo, hi, levels), called, disagreement(listed, reachable(listed, lo, hi))
-
-    by_connection, by_calls, by_list = forms(*sets)
-    np.testing.assert_array_equal(by_connection, by_list)
-    np.testing.assert_array_equal(by_calls, by_list)
-    assert 0 < np.mean(by_list) < 1
-
-
 def test_a_bridge_is_never_a_candidate():
     edges = [(0, 1), (1, 2), (1, 2)]
     lo, hi = jnp.zeros(3), jnp.ones(3)
     for problem in (cpe.st_paths(edges, 0, 2), cpe.graphic(3, edges), cpe.spanning_trees(3, edges)):
         judge = jax.jit(lambda lo, hi, problem=problem: candidates(problem, lo, hi, solve(problem, hi)))
         assert arms(judge(lo, hi)) == {1, 2}
-
-
-# Laws
-
-
-LAWS = ["top2of6", "water3", "osa4", "paths5"]
-
-
-@pytest.mark.parametrize("name", LAWS)
-def test_candidates_cover_all_levels_in_the_box_and_shrink_with_it(name):
-    problem = getattr(cpe, name)().problem
-    lo, point, hi = boxes(RNG(7), 100, getattr(cpe, name)().theta.size, spread=0.4)
-    shares = jnp.asarray(RNG(8).uniform(size=(60, lo.shape[1])))
-
-    @jax.jit
-    @jax.vmap
-    def forms(lo, point, hi):
-        levels = solve(problem, point)
-        inner = point - 0.8 * (point - lo), point + 0.8 * (hi - point)
-        levels_inside = jax.vmap(lambda share: solve(problem, lo + share * (hi - lo)))(shares)
-        masks = [candidates(problem, *ends, levels) for ends in ((lo, hi), inner)]
-        crossed = hi - 0.1, lo + 0.1  # its candidates are candidates of every box around it
-        return *masks, jnp.any(levels_inside != levels, axis=0), lasting_arms(problem, *crossed, levels)
-
-    masks, fewer, varies, lasting = (np.asarray(form) for form in forms(lo, point, hi))
-    assert not (varies & ~masks).any()
-    assert not (fewer & ~masks).any()
-    assert (fewer != masks).any()
-    within = np.asarray((hi - 0.1 >= lo) & (lo + 0.1 <= hi)).all(axis=1)  # the crossed corners lie in the box
-    assert not (lasting & ~masks)[within].any()
-
-
-def test_candidates_of_permuted_arms_are_the_permuted_candidates():
-    order = RNG(9).permutation(6)
-    problem = cpe.top_k(6, 2)
-    lo, point, hi = boxes(RNG(10), 50, 6)
-
-    @jax.jit
-    @jax.vmap
-    def judge(lo, point, hi):
-        return candidates(problem, lo, hi, solve(problem, point))
-
-    np.testing.assert_array_equal(judge(lo, point, hi)[:, order], judge(lo[:, order], point[:, order], hi[:, order]))

@@ -4,10 +4,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.cpe import best, follow, hold_variance
+from drivers.cpe import best, best_of_concave, follow, hold_variance
 
 import jaxbandits
-from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 
@@ -64,9 +63,7 @@ def test_two_call_on_disjoint_paths_never_stops():
 
 
 def test_two_call_on_concave_costs_never_stops():
-    y, cost = map(jnp.asarray, reference.concave_costs())
-    y_float = y.astype(float)
-    false_promise = cpe.oracle(lambda theta: y[jnp.argmax(y_float @ theta - cost)], 3, bi_monotone=True)
+    false_promise = cpe.oracle(best_of_concave, 3, bi_monotone=True)
     state, rounds, _ = follow(cpe.coci(false_promise, delta=0.1), [0.7, 0.7, 0.4])
     assert (rounds, state.statistics.counts.tolist()) == (20_000, [181, 181, 19638])
 
@@ -87,7 +84,7 @@ def outcomes(instance, seeds, **settings):
     def run(key):
         estimator = "variance" if instance.tau == 2 else "mean"
         algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator, **settings)
-        environment = cpe.environment(instance, leap=settings.get("leap", 1))
+        environment = cpe.environment(instance, algorithm)
         return jaxbandits.run(key, algorithm, environment, max_rounds=5000, chunk=64)
 
     keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(11), jnp.arange(seeds))

@@ -8,7 +8,7 @@ from jax import lax
 
 from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
-from jaxbandits.cpe import OpinionSampling, Pulls
+from jaxbandits.cpe import Pulls
 from jaxbandits.cpe._shared.estimate import add, box, empty, estimate, squared_radius
 
 ADD = jax.jit(add)
@@ -118,10 +118,6 @@ def test_boxes_are_clipped_to_the_unit_cube():
     [
         ({"clip": False, "estimator": "variance"}, "clip must be True unless .*, got False"),
         ({"clip": False, "problem": cpe.trees5().problem}, "clip must be True unless .*, got False"),
-        (
-            {"problem": OpinionSampling(jnp.ones(3), 50)},
-            "estimator must be 'variance' for opinion sampling, got 'mean'",
-        ),
     ],
 )
 def test_bad_input(changes, message):

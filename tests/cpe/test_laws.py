@@ -15,7 +15,7 @@ from experiments.bench.reference import cpe as reference
 from jaxbandits import Status, cpe, run
 from jaxbandits.cpe._shared.candidates import lasting_arms
 
-ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES, ROUNDS = 5, 2, 8, 4, 10, 8, 5000
+ARMS, LEVELS, ROWS, NODES, BUDGET, BOXES = 5, 2, 8, 4, 10, 8
 KINDS = {"exactly": (1, -1), "at most": (1, 0), "at least": (0, -1)}
 BI_MONOTONE = ["table", "sites", "opinions", "trees"]
 every_class = pytest.mark.parametrize("name", wide_except([*BI_MONOTONE, "listed"], "table", "opinions", "trees"))
@@ -121,6 +121,7 @@ def test_levels_and_candidates_equal_an_enumeration(name, seed, ties):
     expected = np.array([reference.candidates(plain, lo, hi) for lo, _, hi in np.asarray(sides).swapaxes(0, 1)])
     np.testing.assert_array_equal(masks, expected)
     np.testing.assert_array_equal(stopped, ~expected.any(axis=1))
+    np.testing.assert_array_equal(lasting(name)(problem, sides[0], sides[2], levels), expected)
 
 
 @every_class
@@ -192,7 +193,7 @@ def test_raising_an_arm_never_lowers_its_level_nor_raises_another(name, seed, ti
 
 
 @functools.cache
-def compiled(rule, name, leap):
+def compiled(rule, name):
     """Returns the end of a run, as a function of the problem, the arms and the stream of their samples."""
 
     @jax.jit
@@ -203,9 +204,9 @@ def compiled(rule, name, leap):
         else:
             factory = {"coci": cpe.coci, "uniform": cpe.uniform}[rule]
             estimator = "variance" if name == "opinions" else "mean"
-            algorithm = factory(problem, estimator=estimator, leap=leap, radius_scale=0.2, **common)
+            algorithm = factory(problem, estimator=estimator, radius_scale=0.2, **common)
         instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
-        environment = cpe.environment(instance, leap=leap, stream=key)
+        environment = cpe.environment(instance, algorithm, stream=key)
         outcome = run(key, algorithm, environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
@@ -232,32 +233,17 @@ DISPUTED = [("clucb", "sites"), ("clucb", "trees"), ("clucb", "listed")]
 @given(seed=seeds, budget=st.integers(1, 400))
 def test_every_answer_is_feasible_whenever_the_run_ends(rule, name, seed, budget):
     key, problem, p = random_run(name, seed)
-    status, pulls, counts, answer = compiled(rule, name, 1)(key, problem, p, budget)
+    status, pulls, counts, answer = compiled(rule, name)(key, problem, p, budget)
     assert pulls == counts.sum()
     assert (status == Status.STOPPED and pulls <= budget) or (status == Status.MAX_ROUNDS and pulls == budget)
     assert np.all(enumerated(name, problem).decisions == answer, axis=1).any()
     assert rule != "uniform" or np.ptp(counts) <= 1
 
 
-@pytest.mark.parametrize(
-    ("rule", "name"),
-    [pytest.param(*each, marks=[] if each[1] == "table" else [pytest.mark.slow]) for each in LEAST_PULLED],
-)
-@quickly
-@given(seed=seeds)
-def test_leaps_leave_the_end_of_a_run_unchanged(rule, name, seed):
-    instance = random_run(name, seed)
-    single, several = (compiled(rule, name, leap)(*instance, ROUNDS) for leap in (1, 8))
-    if single[0] == Status.STOPPED:
-        jax.tree.map(np.testing.assert_array_equal, several, single)
-    else:
-        assert several[1] >= single[1] == ROUNDS
-
-
 @jax.jit
 def samples(stream, p, pulls, counts):
     instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
-    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
+    environment = cpe.environment(instance, pulls, stream=stream)
     return environment.respond(counts, pulls, environment.noise(stream))[0]
 
 

@@ -1,12 +1,9 @@
-"""Whole runs of P-FWS: forced plays, points that need no clipping, laws; and the points themselves."""
-
-import functools
+"""Whole runs of P-FWS: forced plays, points that need no clipping; and the points themselves."""
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from drivers.programs import primitives_of_a_round
 
 import jaxbandits
 from jaxbandits import cpe
@@ -17,28 +14,12 @@ ROUNDS = 400
 E20 = cpe.spanning_trees_e20()
 
 
-@pytest.mark.parametrize("instance", [E20, cpe.paths5()], ids=["trees", "paths"])
-def test_no_round_has_a_loop_of_unknown_length(instance):
-    means = cpe.means(instance.arms)
-    played = cpe.instance(instance.problem, cpe.gaussian(means))
-    environment, delta = cpe.environment(played, cpe.Play), {"delta": 0.1}
-    rules = [cpe.pfws, functools.partial(cpe.pfws, independent=True), cpe.combgame, cpe.semi_clucb]
-    for algorithm in [
-        *(rule(instance.problem, **delta) for rule in rules),
-        cpe.cucb(played.problem),
-        cpe.cts(played.problem),
-    ]:
-        primitives = primitives_of_a_round(algorithm, environment)
-        assert primitives
-        assert "while" not in primitives
-
-
 @pytest.mark.parametrize("cover", [cpe.small_cover, cpe.unit_cover])
 def test_blocks_are_forced_and_points_stay_inside(cover):
     """Rounds t = M p^2 .. M p^2 + M - 1 play the cover. In all others every arm has more than sqrt(t / M) plays."""
     rows = np.asarray(cover(E20.problem))
     M, algorithm = len(rows), cpe.pfws(E20.problem, delta=1e-30, cover=rows)
-    environment = cpe.environment(E20, action=cpe.Play)
+    environment = cpe.environment(E20, algorithm)
     run = jax.device_get(
         jax.jit(lambda: jaxbandits.trace(KEY, algorithm, environment, rounds=ROUNDS, watch=lambda s: s.counts))()
     )
@@ -49,24 +30,6 @@ def test_blocks_are_forced_and_points_stay_inside(cover):
     omega, eta = run.watched[free] / t[free, None], 1 / (4 * np.sqrt(t[free] * M))
     assert np.all(omega - eta[:, None] >= 0.75 * omega)
     assert not run.stops.any()
-
-
-@functools.cache
-def noiseless(offset=0.0, scale=1.0, noise_scale=1.0, **choices):
-    means = offset + scale * E20.theta
-    algorithm = cpe.pfws(E20.problem, delta=0.1, noise_scale=noise_scale, **choices)
-    quiet = jaxbandits.memoryless(lambda key: (), lambda action, _: jnp.where(action.decision > 0, means, 0))
-    return jax.jit(lambda: jaxbandits.trace(KEY, algorithm, quiet, rounds=ROUNDS))()
-
-
-@pytest.mark.parametrize("change", [{"offset": 2.0}, {"scale": 4.0, "noise_scale": 4.0}])
-def test_shift_and_scale_of_rewards_leave_the_plays_unchanged(change):
-    np.testing.assert_array_equal(noiseless().actions.decision, noiseless(**change).actions.decision)
-
-
-@pytest.mark.parametrize("choice", [{"draws": 1}, {"independent": True}])
-def test_draws_and_independent_change_the_plays(choice):
-    assert not np.array_equal(noiseless().actions.decision, noiseless(**choice).actions.decision)
 
 
 def test_shifted_points_are_uniform_in_the_ball():
@@ -95,7 +58,8 @@ def test_mean_plays_of_the_published_graphs():
     for instance, mean, error in ((E20, 2076, 40), (cpe.spanning_trees_e25(), 1969, 36)):
 
         def build(task, key, instance=instance):
-            return cpe.pfws(instance.problem, delta=0.1), cpe.environment(instance, action=cpe.Play)
+            algorithm = cpe.pfws(instance.problem, delta=0.1)
+            return algorithm, cpe.environment(instance, algorithm)
 
         columns = jaxbandits.sweep(build, seeds=300, key=KEY, max_rounds=10**5, progress=False).columns
         pulls = columns["pulls"]

@@ -32,10 +32,3 @@ def test_uniform_without_noise_makes_the_known_pulls(name, pulls):
     assert (np.diff(counts) <= 0).all()
     assert counts[0] - counts[-1] <= 1
     assert answer == best(instance.problem, instance.theta).tolist()
-
-
-def test_a_smaller_delta_takes_longer():
-    def pulls(delta):
-        return int(follow(cpe.uniform(cpe.best_arm(2), delta=delta), [0.9, 0.1])[0].pulls)
-
-    assert pulls(0.1) < pulls(0.01)

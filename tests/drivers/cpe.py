@@ -6,6 +6,7 @@ import numpy as np
 from drivers.tape import KEY, answered
 
 import jaxbandits
+from experiments.bench.reference import cpe as reference
 from jaxbandits import cpe
 
 
@@ -50,6 +51,12 @@ def follow(algorithm, theta, *, max_rounds=20_000, hold=lambda state: state):
 def best(problem, theta):
     """Solves a problem, int (m,)."""
     return cpe.solve(problem, theta)
+
+
+def best_of_concave(theta):
+    """Solves the water planning with falling marginal costs, int (3,)."""
+    y, cost = reference.concave_costs()
+    return jnp.asarray(y)[jnp.argmax(jnp.asarray(y, float) @ theta - jnp.asarray(cost))]
 
 
 def hold_variance(theta):

@@ -22,7 +22,7 @@ class Step(NamedTuple):
 
 
 @partial(jax.jit, static_argnames=("factory", "kernel"))
-def _recorded(candidates, rewards, coins, scale, settings, *, factory, kernel):
+def _recorded(key, candidates, rewards, coins, *, scale, settings, factory, kernel):
     horizon, agents, _ = rewards.shape
     takes = inspect.signature(factory).parameters
     others = {"n_agents": agents} if "n_agents" in takes else {}
@@ -32,17 +32,19 @@ def _recorded(candidates, rewards, coins, scale, settings, *, factory, kernel):
     def answer(state, action):
         return rewards[state.pulls // agents, jnp.arange(agents), action]
 
-    course = jaxbandits.trace(KEY, *answered(algorithm, answer), rounds=horizon + 1, watch=whole)
+    course = jaxbandits.trace(key, *answered(algorithm, answer), rounds=horizon + 1, watch=whole)
     before, after = slice(horizon), slice(1, None)
     states = jax.tree.map(lambda x: x[after], course.watched)
     return course.stops[-1], Step(course.actions[before], states, course.answers[after])
 
 
-def follow(factory, candidates, rewards, coins=None, *, kernel=KERNEL, scale=1.0, **settings):
+def follow(factory, candidates, rewards, coins=None, *, key=KEY, kernel=KERNEL, scale=1.0, **settings):
     """Runs all rounds on rewards (T, N, M), as a list of `Step`; the last one is the first whose state stops."""
     settings = {"beta": 1.0, "noise_variance": NOISE_VARIANCE} | settings
     stop, steps = jax.device_get(
-        _recorded(candidates, rewards, coins, jnp.asarray(scale), settings, factory=factory, kernel=kernel)
+        _recorded(
+            key, candidates, rewards, coins, scale=jnp.asarray(scale), settings=settings, factory=factory, kernel=kernel
+        )
     )
     assert stop
     return [jax.tree.map(lambda x, t=t: x[t], steps) for t in range(len(rewards))]

@@ -59,10 +59,11 @@ def differ(a, b) -> bool:
 
 
 def primitives_of_a_round(algorithm, environment) -> set[str]:
-    """Returns the names of all operations of one round; "while" is a loop of unknown length."""
+    """Returns the names of all operations of one round and of its plan; "while" is a loop of unknown length."""
 
     def one_round(key):
         state = algorithm.init(key)
+        state = state if algorithm.plan is None else algorithm.plan(key, state)
         decision = algorithm.decide(key, state)
         return algorithm.observe(
             state, decision.action, environment.respond((), decision.action, environment.noise(key))[0]

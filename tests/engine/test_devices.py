@@ -12,7 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from engine.toys import KEY, LIMITS, NOISE, counter, counting, same_bits, total
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
 
@@ -66,13 +66,6 @@ def job(build, **settings):
 def traced(build):
     sweep = job(build)
     return program.trace(sweep, OpenLayout(lanes=4, chunk=16), tasks=1)
-
-
-def same_bits(a, b):
-    assert list(a) == list(b)
-    for name in a:
-        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape)
-        assert a[name].tobytes() == b[name].tobytes(), name
 
 
 @pytest.mark.slow

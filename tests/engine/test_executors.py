@@ -21,7 +21,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
+from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, same_bits, total
 from jax.sharding import Mesh
 
 import jaxbandits
@@ -30,13 +30,6 @@ from jaxbandits.engine.store import locked, writing
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 16, "progress": False}
 LONG = jnp.asarray([9000, 12000])  # rounds of runs that are interrupted
-
-
-def same_bits(a, b):
-    assert sorted(a) == sorted(b)
-    for name in a:
-        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape)
-        assert a[name].tobytes() == b[name].tobytes(), name
 
 
 def parts(store):

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from engine.toys import KEY, counting, total
+from engine.toys import KEY, counting, same_bits, total
 
 import jaxbandits
 from jaxbandits.engine.sweep import driving
@@ -40,10 +40,7 @@ def whole():
 def assert_are(columns, whole, rows, seeds):
     """Asserts that columns are the runs of the first rows and seeds, bit for bit."""
     chosen = (whole["row"] < rows) & (whole["seed"] < seeds)
-    assert list(columns) == list(whole)
-    for name, values in whole.items():
-        assert columns[name].dtype == values.dtype
-        assert columns[name].tobytes() == values[chosen].tobytes(), name
+    same_bits(columns, {name: values[chosen] for name, values in whole.items()})
 
 
 def test_more_seeds_and_rows_run_the_missing_tasks(tmp_path, whole):

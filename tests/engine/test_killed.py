@@ -11,6 +11,7 @@ import time
 
 import numpy as np
 import pytest
+from engine.toys import same_bits
 
 import jaxbandits
 
@@ -124,10 +125,7 @@ def test_sweep_killed_twelve_times_equals_an_uninterrupted_one(tmp_path):
     settings = runpy.run_path(str(script))["arguments"]
     uninterrupted = jaxbandits.sweep(settings.pop("build"), **settings).columns
     columns = jaxbandits.load(store).columns
-    assert sorted(columns) == sorted(uninterrupted)
-    for name, values in uninterrupted.items():
-        assert (columns[name].dtype, columns[name].shape) == (values.dtype, values.shape)
-        assert columns[name].tobytes() == values.tobytes(), name
+    same_bits(columns, uninterrupted)
 
     import pandas
 

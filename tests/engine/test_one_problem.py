@@ -9,7 +9,7 @@ import pytest
 from engine.toys import NOISE, counter
 
 import jaxbandits
-from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab
+from jaxbandits import cpe, fullbandit, kcenter, kernel, linear, mab, memoryless
 from jaxbandits.engine.run import compatibility
 
 KEY = jax.random.key(0)
@@ -53,22 +53,22 @@ PAIRS = {
     ),
     "kernel, candidates": (
         kernel.gp_ucb(GRID.candidates, **BOUNDS),
-        kernel.environment(POINTS, n_agents=1),
+        kernel.environment(POINTS),
         r"same candidates, got shape \(50, 2\) in the algorithm and \(20, 2\) in the environment",
     ),
     "kernel, values": (
         kernel.gp_ucb(MOVED.candidates, **BOUNDS),
-        kernel.environment(POINTS, n_agents=1),
+        kernel.environment(POINTS),
         r"same candidates, got arrays of shape \(20, 2\) with other values",
     ),
     "kernel, agents": (
         kernel.n_kernel_ucb(POINTS.candidates, n_agents=3, **BOUNDS),
-        kernel.environment(POINTS, n_agents=1),
+        kernel.environment(POINTS),
         "same n_agents, got 3 in the algorithm and 1 in the environment",
     ),
     "fullbandit": (
         fullbandit.saqm(FIRST, delta=0.1, epsilon=0.1, noise_scale=0.1),
-        fullbandit.environment(SUMS, OTHER),
+        fullbandit.environment(SUMS, fullbandit.saqm(OTHER, delta=0.1, epsilon=0.1, noise_scale=0.1)),
         r"same design.support, got arrays of shape \(8, 6\) with other values",
     ),
     "kcenter": (
@@ -123,28 +123,28 @@ def test_wrong_model_is_allowed_if_declared():
         (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(5), jnp.asarray(1))),
         (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(0), jnp.asarray(-1))),
         (
-            linear.environment(linear.canonical(0.5), linear.Allocation),
+            linear.environment(linear.canonical(0.5), linear.Allocation(jnp.zeros(5, int))),
             linear.Allocation(jnp.array([1, 1, 1, 1, -1])),
         ),
         (fullbandit.environment(SUMS, FIRST), fullbandit.Pulls(jnp.full(8, -1))),
         (cpe.environment(cpe.best5()), cpe.Pulls(jnp.array([6]))),
-        (kernel.environment(POINTS, n_agents=2), jnp.array([0, 21])),
+        (kernel.environment(POINTS, jnp.array([20, 20])), jnp.array([0, 21])),
         (
-            kcenter.environment(DISTANCES, action=kcenter.Pull),
+            kcenter.environment(DISTANCES),
             kcenter.Pull(jnp.asarray(6), jnp.asarray(0), jnp.zeros(1, int), jnp.asarray(False), DISTANCES.problem),
         ),
     ],
 )
 def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
     with pytest.raises(ValueError, match="action must"):
-        environment.respond((), action, environment.noise(KEY))[0]
+        environment.respond((), action, environment.noise(KEY))
     assert not environment.accepts(action)
 
 
 def test_action_of_fewer_agents_is_refused():
-    environment = kernel.environment(POINTS, n_agents=1)
-    with pytest.raises(ValueError, match="n_agents must match the algorithm's actions"):
-        environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))[0]
+    environment = kernel.environment(POINTS)
+    with pytest.raises(ValueError, match=r"action must have shape \(1,\), .* Give it the algorithm, got \(3,\)"):
+        environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))
 
 
 def promotes_ranks(action, noise):
@@ -153,7 +153,7 @@ def promotes_ranks(action, noise):
 
 def test_rank_promotion_within_the_library_names_the_setting(monkeypatch):
     monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))  # as if this file were of the library
-    environment = NOISE._replace(respond=promotes_ranks)
+    environment = memoryless(NOISE.noise, promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^jax_numpy_rank_promotion must be .* promotes ranks in test_one_problem.py"),
@@ -163,7 +163,7 @@ def test_rank_promotion_within_the_library_names_the_setting(monkeypatch):
 
 def test_rank_promotion_does_not_hide_a_misfit(monkeypatch):
     monkeypatch.setattr(compatibility, "LIBRARY", str(Path(__file__).parent))
-    environment = NOISE._replace(respond=lambda action, noise: promotes_ranks(action, noise) + action.arms)
+    environment = memoryless(NOISE.noise, lambda action, noise: promotes_ranks(action, noise) + action.arms)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^environment does not answer this algorithm"),
@@ -172,7 +172,7 @@ def test_rank_promotion_does_not_hide_a_misfit(monkeypatch):
 
 
 def test_rank_promotion_in_a_users_environment_names_it():
-    environment = NOISE._replace(respond=promotes_ranks)
+    environment = memoryless(NOISE.noise, promotes_ranks)
     with (
         jax.numpy_rank_promotion("raise"),
         pytest.raises(ValueError, match="^environment does not answer this algorithm: .* respond"),
@@ -190,6 +190,6 @@ def test_rank_promotion_in_a_users_environment_names_it():
     ids=["list", "none", "boolean"],
 )
 def test_rewards_of_another_kind_are_refused_with_advice(sums, advice):
-    environment = NOISE._replace(respond=lambda action, noise: mab.Rewards(sums(action), action.times))
+    environment = memoryless(NOISE.noise, lambda action, noise: mab.Rewards(sums(action), action.times))
     with pytest.raises(ValueError, match=f"^algorithm does not take this environment's observations: .*{advice}"):
         jaxbandits.run(KEY, mab.thompson(mab.Bernoulli(3)), environment, max_rounds=5)

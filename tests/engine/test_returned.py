@@ -4,19 +4,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from types import SimpleNamespace
 
 import pytest
-from engine.toys import KEY, LIMITS, counting, total
+from engine.toys import KEY, LIMITS, counting, same_bits, total
 
 import jaxbandits
 from jaxbandits.engine.cluster import shards
 
 TINY = {"seeds": 10, "key": KEY, "max_rounds": 1000, "metrics": total, "lanes": 4, "chunk": 64, "progress": False}
-
-
-def same_bits(a, b):
-    assert list(a) == list(b)
-    for name in a:
-        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape)
-        assert a[name].tobytes() == b[name].tobytes(), name
 
 
 def parts(store):

@@ -22,7 +22,7 @@ import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, total
+from engine.toys import KEY, LIMITS, NOISE, PATHS, counter, counting, same_bits, total
 
 import jaxbandits
 from jaxbandits.base import Status
@@ -46,12 +46,7 @@ def sweep(store=None, *, build=build, tasks=TASKS, **changes):
 
 
 def assert_same(a, b):
-    """Asserts equal columns in the same order, bit for bit, including NaN and -0.0."""
-    assert list(a.columns) == list(b.columns)
-    for name, values in a.columns.items():
-        assert values.dtype == b.columns[name].dtype, name
-        assert values.shape == b.columns[name].shape, name
-        assert values.tobytes() == b.columns[name].tobytes(), name
+    same_bits(a.columns, b.columns)
 
 
 def parts(folder):

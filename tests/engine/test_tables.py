@@ -76,8 +76,6 @@ def test_rows_are_zipped_and_numbers_are_shared():
     [
         (lambda: grid(), "axes must have at least one name, got none"),
         (lambda: rows(), "columns must have at least one name, got none"),
-        (lambda: grid(delta=0.1), "delta must be a sequence of numbers, .* got 0.1"),
-        (lambda: grid(delta=[]), r"delta must be a sequence of numbers, .* got \[\]"),
         (lambda: grid(rule=["greedy", "tracking"]), "rule must be a sequence of numbers, .* got"),
         (lambda: grid(gap=[[1, 2], [3]]), "gap must be a sequence of numbers"),
         (lambda: rows(delta=[0.1], gap=[1, 2]), "delta and gap must be of one length, got: delta has 1, gap has 2"),
@@ -157,9 +155,8 @@ def test_to_pandas_chooses_columns(swept):
     assert list(frame.columns) == ["limit", "pulls", "seed"]
     assert frame.groupby("limit")["pulls"].max().to_dict() == {5: 6, 40: 30}
     assert "task.limit" in swept.to_pandas().columns
-    for bad in ("limit", ["nothing"], 3):
-        with pytest.raises(ValueError, match="columns must be"):
-            swept.to_pandas(bad)
+    with pytest.raises(ValueError, match="columns must be"):
+        swept.to_pandas(["nothing"])
 
 
 def test_to_xarray_has_rows_seeds_and_the_values_of_the_table(swept):
@@ -221,11 +218,9 @@ def test_results_of_several_sweeps_are_one_table():
     ("sweeps", "name", "message"),
     [
         ([], "sweep", "sweeps must have at least one entry, got none"),
-        (3, "sweep", "sweeps must be a dict or a sequence of Results, got 3"),
         ([3], "sweep", "sweeps must be of type Results, got 3"),
         ({(1, 2): results_of(row=[0])}, "sweep", r"sweeps must have strings or numbers for labels, got \(1, 2\)"),
         ([results_of(row=[0], task__gap=[1])], "gap", "name must not be the name of a column .* got 'gap'"),
-        ([results_of(row=[0])], None, "name must be of type str, got None"),
     ],
 )
 def test_concatenate_names_bad_arguments(sweeps, name, message):

@@ -7,7 +7,6 @@ import sys
 
 import pytest
 
-import jaxbandits
 from jaxbandits.engine.cluster.workers import share_out
 from jaxbandits.engine.sweep.layout import cores
 
@@ -76,12 +75,6 @@ def test_gpus_are_dealt_in_turn_with_their_memory(machine):
     assert environments == [("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300"), ("GPU-a1", "0.450"), ("0", "0.300")]
     assert {share.platforms for share in shares} == {"cuda,cpu"}
     assert [share.environment["NPROC"] for share in shares] == ["2"] * 5
-
-
-@pytest.mark.processes
-def test_a_pool_has_at_least_one_worker():
-    with pytest.raises(ValueError, match="workers must be an integer of at least 1, got 0"):
-        jaxbandits.process_pool(0)
 
 
 SCRIPT = """

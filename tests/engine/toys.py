@@ -53,6 +53,14 @@ def total(task, outcome):
     return {"total": outcome.state.total}
 
 
+def same_bits(a, b):
+    """Asserts equal columns in the same order, bit for bit, including NaN and -0.0."""
+    assert list(a) == list(b)
+    for name in a:
+        assert (a[name].dtype, a[name].shape) == (b[name].dtype, b[name].shape), name
+        assert a[name].tobytes() == b[name].tobytes(), name
+
+
 class Stride(NamedTuple):
     pulls: jax.Array
     steps: jax.Array

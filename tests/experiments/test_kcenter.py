@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.claims import allowed, errors, interval
+from experiments.claims import allowed, errors
 from experiments.kcenter import bounds, common, noisy, sampling, table5, table6, triangle
 from experiments.kcenter import errors as error_rates
 from experiments.report import line_of
@@ -236,9 +236,6 @@ def test_error_claims_compare_counts_with_the_errors_that_delta_allows():
     }
     assert errors([columns], "ordered") == (15, 2000)
     assert allowed(2000, np.array([0.001, 0.01])).tolist() == [8, 35]
-    # Clopper and Pearson: 15 errors of 2000.
-    assert interval(15, 2000) == pytest.approx((0.00420, 0.01234), abs=2e-5)
-    assert interval(0, 1985) == pytest.approx((0, 1 - 0.025 ** (1 / 1985)))
     counts = {("binary", rule): np.array([[15, 15], [2000, 2000]]) for rule in error_rates.RULES}
     claims = error_rates.claims(counts, ("binary",), (0.001, 0.01))
     assert [bool(claim.holds) for claim in claims] == [False] * 4

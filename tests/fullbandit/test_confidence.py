@@ -4,7 +4,6 @@ import math
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 import pytest
 
 from jaxbandits.fullbandit import ellipsoid_radius, lemma1_radius
@@ -51,26 +50,3 @@ def test_radius_at_pulls_whose_square_overflows():
         radius = lemma1_radius(jnp.asarray(2 * 10**9), 111, 10, 0.05)
         assert radius.dtype == jnp.float32
     assert radius == pytest.approx(float(lemma1_radius(2e9, 111, 10, 0.05)), rel=1e-6)
-
-
-@pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])
-@pytest.mark.parametrize("radius", [ellipsoid_radius, lemma1_radius])
-def test_radius_keeps_the_dtype_and_takes_tracers(radius, dtype):
-    t, deltas, scales = (jnp.array(x, dtype) for x in ([10.0, 1e6], [0.1, 0.2], [1.0, 3.0]))
-    traced = jax.jit(jax.vmap(lambda t, delta, scale: radius(t, 9, 4, delta, scale)))(t, deltas, scales)
-    assert traced.dtype == dtype
-    expected = [radius(10, 9, 4, 0.1, 1.0), radius(10**6, 9, 4, 0.2, 3.0)]
-    np.testing.assert_allclose(traced, np.array(expected, float), rtol=1e-6)
-
-
-@pytest.mark.parametrize("radius", [ellipsoid_radius, lemma1_radius])
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"k": 1}, r"k must be an integer in \[2, 8\], got 1"),
-        ({"k": 9}, r"k must be an integer in \[2, 8\], got 9"),
-    ],
-)
-def test_bad_argument_is_refused(radius, change, message):
-    with pytest.raises(ValueError, match=message):
-        radius(**({"t": 100, "n": 9, "k": 4, "delta": 0.1} | change))

@@ -86,17 +86,6 @@ def test_the_package_names_its_source_and_no_worker():
         assert all(type(count) is int and 0 <= count <= entry["questions"] for count in entry["correct"])
 
 
-@pytest.mark.parametrize("make", [fullbandit.crowdsourcing, fullbandit.crowdsourcing_counts])
-def test_an_unknown_name_is_refused(make):
-    with pytest.raises(ValueError, match="name must be one of 'it', 'medicine', .*, 'science', got 'physics'"):
-        make("physics")
-
-
-def test_k_must_fit_the_crowd():
-    with pytest.raises(ValueError, match=r"k must be an integer in \[2, 35\], got 36"):
-        fullbandit.crowdsourcing("it", k=36)
-
-
 # The reader
 
 ANSWERS = "question_id,x,y,z\n7,A,B,A\n3,C,C,D\n9,F,A,A\n12,B,B,B\n"

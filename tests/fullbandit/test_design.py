@@ -11,7 +11,6 @@ import pytest
 from scipy.optimize import minimize
 
 from jaxbandits.fullbandit import (
-    Design,
     all_superarms,
     cyclic_support,
     g_allocation,
@@ -99,7 +98,6 @@ def test_dtypes():
 @pytest.mark.parametrize(
     ("support", "k", "change", "message"),
     [
-        (PAIRS, 1, {}, r"k must be an integer in \[2, 2\], got 1"),
         (PAIRS, 3, {}, r"k must be an integer in \[2, 2\], got 3"),
         (PAIRS[:2], 2, {}, r"support must have shape \(s, n\) with s >= n, got \(2, 3\)"),
         ([[2, 0, 0], *PAIRS[1:]], 2, {}, "support must have entries 0 and 1"),
@@ -107,7 +105,6 @@ def test_dtypes():
         (cyclic_support(5, 3), 2, {}, "k must be the ones in a row of support, got 2"),
         ([*PAIRS, PAIRS[0]], 2, {}, "support must have no two equal rows"),
         (cyclic_support(4, 2), 2, {}, "support must span all arms, got rank 3 of 4"),
-        (PAIRS, 2, {"weights": [0.5, 0.5]}, r"weights must be an array of real numbers of shape \(3,\), got"),
         (PAIRS, 2, {"weights": [0.5, 0.5, 0.0]}, r"weights must be positive, got \[0.5 0.5 0. \]"),
         (PAIRS, 2, {"weights": [0.5, 0.3, 0.2 + 2e-9]}, "weights must sum to 1, got 1.000000002"),
     ],
@@ -128,8 +125,6 @@ def test_check_design():
     design = make_design(PAIRS, 2)
     check_design(design)
     jax.jit(check_design)(design)
-    with pytest.raises(ValueError, match=r"design.k must be an integer in \[2, 2\], got 3"):
-        jax.jit(check_design)(design._replace(k=3))
     with pytest.raises(ValueError, match="design.k must be the size 3 of its super-arms, got 2"):
         check_design(make_design(cyclic_support(5, 3), 3)._replace(k=2))
     with pytest.raises(ValueError, match=r"design must have a floating-point dtype, got dtype\('int64'\)"):
@@ -195,7 +190,6 @@ def test_default_support_is_well_conditioned():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"k": 1}, r"k must be an integer in \[2, 5\], got 1"),
         ({"size": 5}, r"size must be an integer in \[6, 20\], got 5"),
         ({"size": 21}, r"size must be an integer in \[6, 20\], got 21"),
         ({"n": 60, "k": 2, "size": 60}, "size must be so large that one of 1000 draws has rank 60, got 60"),
@@ -356,7 +350,6 @@ def test_too_many_directions_become_single_swaps():
     [
         (partial(g_allocation, cyclic_support(4, 2)), "support must span all arms, got rank 3 of 4"),
         (partial(xy_allocation, [[1, 1, 0], [1, 0, 0], [0, 1, 1]]), "support must have equally many ones in every row"),
-        (partial(xy_allocation, PAIRS, directions=[[1.0, -1.0]]), r"directions must be an array .* of shape \(M, 3\)"),
     ],
 )
 def test_allocations_refuse(call, message):
@@ -386,33 +379,14 @@ def test_tracking_by_hand():
     assert counts[10].tolist() == [5, 3, 2]
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [None, 0, 1, 2], ids=["equal", 0, 1, 2])
 def test_tracking_equals_the_literal_rule(seed):
-    rows = random_support(seed, 6, 3, size=12)
-    shares = np.random.default_rng(seed).dirichlet(np.ones(12))
+    rows = random_support(seed or 0, 6, 3, size=12)
+    shares = np.full(12, 1 / 12) if seed is None else np.random.default_rng(seed).dirichlet(np.ones(12))
     design = make_design(rows, 3, weights=shares)
     t = jnp.arange(301)
     counts = jax.jit(jax.vmap(tracking_counts, (None, 0)))(design, t)
     np.testing.assert_array_equal(counts, literal(np.asarray(design.weights), 300))
-
-
-def test_tracking_of_equal_shares_is_cyclic():
-    design = make_design(random_support(0, 6, 3), 3)
-    counts = np.array([tracking_counts(design, t) for t in range(40)])
-    assert np.argmax(np.diff(counts, axis=0), axis=1).tolist() == [t % 12 for t in range(39)]
-
-
-def test_tracking_of_stacked_designs_of_both_kinds():
-    rows = all_superarms(4, 2)
-    designs = [make_design(rows, 2), make_design(rows, 2, weights=[0.3, 0.25, 0.2, 0.1, 0.1, 0.05])]
-    stacked = jax.tree.map(lambda *x: np.stack(x), *designs)
-    counts = jax.jit(jax.vmap(jax.vmap(tracking_counts, (None, 0)), (0, None)))(
-        stacked, jnp.array([0, 3, 6, 100, 10**7])
-    )
-    for i, design in enumerate(designs):
-        for j, t in enumerate([0, 3, 6, 100, 10**7]):
-            np.testing.assert_array_equal(counts[i, j], tracking_counts(design, t))
-    np.testing.assert_array_equal(counts.sum(2), [[0, 3, 6, 100, 10**7]] * 2)
 
 
 def test_tracking_without_64_bit():
@@ -422,9 +396,3 @@ def test_tracking_without_64_bit():
         assert counts.dtype == jnp.int32
     assert int(np.asarray(counts, np.int64).sum()) == 2**31 - 1
     assert int(counts.max() - counts.min()) == 1
-
-
-def test_design_is_a_pytree_of_arrays():
-    leaves = jax.tree.leaves(make_design(PAIRS, 2))
-    assert len(leaves) == len(Design._fields) - 1  # all fields except k
-    assert all(isinstance(leaf, jax.Array) for leaf in leaves)

@@ -12,7 +12,6 @@ from experiments.bench.reference import fullbandit as reference
 from jaxbandits.fullbandit import (
     Estimate,
     all_superarms,
-    exhaustive_rule,
     icb,
     icb_rule,
     make_design,
@@ -130,16 +129,6 @@ def test_a_lead_of_exactly_epsilon_does_not_stop():
     theta = jnp.array([1.0, 0.5, 0.25])
     assert not verdict_of(icb_rule, jnp.zeros((3, 3)), theta[::-1].at[0].set(0.5), 10, epsilon=0.0, **options).stop
     assert verdict_of(icb_rule, jnp.zeros((3, 3)), theta, 10, epsilon=0.0, **options).stop
-
-
-@pytest.mark.parametrize("seed", range(10))
-def test_icb_with_the_ellipsoid_bounds_the_exhaustive_rule(seed):
-    rng = np.random.default_rng(seed)
-    root = rng.normal(size=(6, 6))
-    inverse, theta = jnp.asarray(root @ root.T / 200), jnp.asarray(rng.normal(size=6))
-    options = {"k": 3, "delta": 0.1, "epsilon": 0.1, "noise_scale": 0.1}
-    independent = verdict_of(icb_rule, inverse, theta, 50, radius="ellipsoid", **options)
-    assert independent.margin <= verdict_of(exhaustive_rule, inverse, theta, 50, **options).margin + 1e-12
 
 
 # The algorithm

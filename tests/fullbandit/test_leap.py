@@ -9,12 +9,8 @@ import pytest
 from drivers.fullbandit import follow, rewards
 
 from experiments.bench.reference import fullbandit as reference
-from jaxbandits.base import Status
-from jaxbandits.engine.run.loop import run
 from jaxbandits.fullbandit import (
-    Instance,
     Pace,
-    environment,
     exhaustive,
     g_allocation,
     icb,
@@ -23,7 +19,7 @@ from jaxbandits.fullbandit import (
     saqm,
     spectral,
 )
-from jaxbandits.fullbandit._shared.leap import largest_change, safe_leap
+from jaxbandits.fullbandit._shared.leap import Growth, largest_change, safe_leap
 
 N, K = 6, 3
 THETA = jnp.array([0.9, 0.2, 0.7, -0.5, 0.4, 0.1])
@@ -64,7 +60,7 @@ def batch(factory, one_by_one, **options):
 
 def stops(factory, growth=0.0, z=8.0, pull_variance=float(K), **options):
     """Returns pulls and rounds of 30 runs, always on the same rewards."""
-    pace = jax.tree.map(jnp.asarray, Pace(growth=growth, z=z, pull_variance=pull_variance))
+    pace = jax.tree.map(jnp.asarray, Pace(growth=None if growth is None else Growth(growth, z, pull_variance)))
     pulls, rounds, largest = batch(factory, growth is None, **options)(tapes(), pace)
     assert jnp.all(rounds < 10_000)
     assert int(largest.max()) < 800
@@ -72,8 +68,9 @@ def stops(factory, growth=0.0, z=8.0, pull_variance=float(K), **options):
 
 
 def leap(t=1e6, margin=-1.0, width=2.0, **options):
-    options = {"reach": 3.0, "z": 8.0, "pull_variance": 5.0, "growth": 0.0} | options
-    return safe_leap(jnp.asarray(t), jnp.asarray(margin), jnp.asarray(width), **options)
+    numbers = {"share": 0.0, "z": 8.0, "pull_variance": 5.0} | options
+    growth = None if numbers["share"] is None else Growth(**numbers)
+    return safe_leap(jnp.asarray(t), jnp.asarray(margin), jnp.asarray(width), reach=3.0, growth=growth)
 
 
 # The formula
@@ -95,7 +92,7 @@ def test_the_leap_is_the_longest_that_cannot_close_the_margin(t, margin, width):
 
 def test_the_leap_by_hand():
     # q = 1 sqrt(4) 3 / sqrt(400) = 0.3; x = 1/4 solves m + (w/2)/4 + q (1/2 + 1/4) = 0 for w = 0.2, m = -0.25.
-    options = {"z": 1.0, "pull_variance": 4.0, "reach": 3.0, "width": 0.2}
+    options = {"z": 1.0, "pull_variance": 4.0, "width": 0.2}
     assert leap(400.0, -0.2501, **options) == 100
     assert leap(400.0, -0.2499, **options) == 99
 
@@ -103,14 +100,14 @@ def test_the_leap_by_hand():
 @pytest.mark.parametrize("margin", [0.0, 0.5, jnp.nan])
 def test_a_margin_that_is_not_negative_gives_the_shortest_leap(margin):
     assert leap(1e5, margin) == 1
-    assert leap(1e5, margin, growth=1e-3) == 100
+    assert leap(1e5, margin, share=1e-3) == 100
 
 
 def test_growth_is_the_smallest_leap_and_none_is_one_pull():
     assert leap(1e5, -0.001) < 100
-    assert leap(1e5, -0.001, growth=1e-3) == 100
-    assert leap(1e5, -3.0, growth=1e-3) == leap(1e5, -3.0) > 1000
-    assert leap(1e5, -3.0, growth=None) == 1
+    assert leap(1e5, -0.001, share=1e-3) == 100
+    assert leap(1e5, -3.0, share=1e-3) == leap(1e5, -3.0) > 1000
+    assert leap(1e5, -3.0, share=None) == 1
 
 
 def test_the_leap_is_an_integer_of_any_size():
@@ -160,30 +157,3 @@ def test_growth_delays_a_little_and_saves_rounds(factory, options):
     assert np.all(coarse >= literal)
     assert 1 < np.median(coarse / literal) < 1.02
     assert rounds.mean() < fine_rounds.mean() / 2
-
-
-@every_rule
-def test_stopping_time_without_noise_equals_the_literal_rule(factory, options):
-    theta = jnp.array([1.0, 0.0, 1.0, 1.0, 0.0, 0.0])
-    algorithm = factory(DESIGN, delta=0.05, epsilon=0.3, pace=Pace(growth=0.0), **options)
-    answers = environment(Instance(theta, K), DESIGN, noise="bernoulli", sampler="normal")
-    end = jax.jit(lambda key: run(key, algorithm, answers, max_rounds=2000, chunk=32))(jax.random.key(1))
-    assert end.status == Status.STOPPED
-    settings = {"k": K, "delta": 0.05, "epsilon": 0.3, "noise_scale": options["noise_scale"]}
-    if factory is spectral:
-        settings["eigenvalue"] = lambda t: float(DESIGN.spectral / np.min(counts_at(t) / np.asarray(DESIGN.weights)))
-    rule = getattr(reference, factory.__name__)
-    support = np.asarray(DESIGN.support)
-    tape = np.repeat((support @ np.asarray(theta))[:, None], 1000, axis=1)
-    expected = reference.tests_of(
-        support, np.asarray(DESIGN.weights), tape, lambda *arguments: rule(*arguments, **settings), len(support)
-    )
-    assert end.pulls == expected[-1].t
-    assert end.answer.tolist() == theta.astype(bool).tolist()
-
-
-def counts_at(t):
-    counts = np.zeros(DESIGN.weights.shape[0], int)
-    for _ in range(t):
-        counts[reference.next_superarm(np.asarray(DESIGN.weights), counts)] += 1
-    return counts

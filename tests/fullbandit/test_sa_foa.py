@@ -8,17 +8,17 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers.fullbandit import KEY, rewards, trace
-from jax import lax
 from scipy import stats
 
 from experiments.bench.reference import fullbandit as reference
+from jaxbandits import Status, run
 from jaxbandits.fullbandit import (
     Estimate,
+    Growth,
     Instance,
     Pace,
     Sampling,
     cyclic_support,
-    ellipsoid_radius,
     environment,
     exhaustive_rule,
     g_allocation,
@@ -27,7 +27,7 @@ from jaxbandits.fullbandit import (
     sa_foa,
     surrogates,
 )
-from jaxbandits.fullbandit._algorithms.sa_foa import COARSE, UNLIKELY, LotteryPulls, State, lottery_hazard, sampled_rows
+from jaxbandits.fullbandit._algorithms.sa_foa import COARSE, UNLIKELY, State, lottery_hazard, sampled_rows
 from jaxbandits.fullbandit._shared.surrogates import peel_all
 from jaxbandits.fullbandit._shared.tracking import estimator
 from jaxbandits.numerics.densest_subgraph import quadratic_maximization
@@ -53,26 +53,11 @@ def decider(**options):
     return jax.jit(partial(make(**options).decide, KEY))
 
 
-def finish(algorithm, environment, key, limit=5000):
-    """Returns the state, whether it stopped, and the rounds. One copy of `decide` compiles faster than `run`."""
-
-    def one(carry):
-        state, _, rounds = carry
-        decision = algorithm.decide(KEY, state)
-        noise = environment.noise(jax.random.fold_in(key, rounds))
-        new = algorithm.observe(state, decision.action, environment.respond((), decision.action, noise)[0])
-        return jax.tree.map(partial(jnp.where, decision.stop), state, new), decision.stop, rounds + 1
-
-    start = algorithm.init(key), jnp.zeros((), bool), 0
-    state, stopped, rounds = lax.while_loop(lambda carry: ~carry[1] & (carry[2] < limit), one, start)
-    return state, stopped, rounds
-
-
 @jax.jit
 def end(design, tape, delta=0.05, epsilon=0.3, scale=0.4 / 3, threshold=0.5, growth=0.05, variance=K):
     """Returns stop, pulls, answer and hazard at the end; all numbers are traced."""
     numbers = {"delta": delta, "epsilon": epsilon, "noise_scale": scale, "threshold": threshold}
-    algorithm = sa_foa(design, **numbers, pace=Pace(growth=growth, pull_variance=variance))
+    algorithm = sa_foa(design, **numbers, pace=Pace(growth=Growth(growth, pull_variance=variance)))
     course = trace(algorithm, tape, 160)
     pulls, hazard = course.watched.pulls, course.watched.hazard
     ends = {"stop": course.stops, "pulls": pulls, "answer": course.answers, "hazard": hazard}
@@ -230,10 +215,11 @@ def test_run_stops_where_the_cumulated_hazard_reaches_the_clock():
     cumulated = np.cumsum(hazards)
     for growth in (None, 0.05):
         algorithm = make(growth=growth, noise_scale=0.2 / 3)
-        runs = jax.jit(jax.vmap(lambda key, algorithm=algorithm: finish(algorithm, answers, key)))
-        state, stopped, _ = runs(jax.random.split(KEY, 20))
+        runs = jax.jit(jax.vmap(lambda key, algorithm=algorithm: run(key, algorithm, answers, max_rounds=5000)))
+        ends = runs(jax.random.split(KEY, 20))
+        state = ends.state
         expected = times[np.searchsorted(cumulated, np.asarray(state.clock))]
-        assert np.all(stopped)
+        assert np.all(ends.status == Status.STOPPED)
         if growth is None:
             np.testing.assert_array_equal(state.pulls, expected)
             assert len(set(expected.tolist())) > 5  # number of different stops, which the lottery decides
@@ -250,14 +236,14 @@ def test_leaps_stop_as_literal_lotteries_do():
     def pulls(seed, **options):
         algorithm = make(noise_scale=0.2 / 3, **options)
         keys = jax.random.split(jax.random.key(seed), 300)
-        state, stopped, rounds = jax.jit(jax.vmap(lambda key: finish(algorithm, answers, key)))(keys)
-        assert np.all(stopped)
-        return np.asarray(state.pulls), np.asarray(rounds)
+        ends = jax.jit(jax.vmap(lambda key: run(key, algorithm, answers, max_rounds=5000)))(keys)
+        assert np.all(ends.status == Status.STOPPED)
+        return np.asarray(ends.pulls), np.asarray(ends.rounds)
 
     # Rewards vary far less than the default `pull_variance`, so leaps may be longer than by default.
     (literal, _), (leaping, rounds) = (
         pulls(0, sampling=Sampling(lottery="draw"), growth=None),
-        pulls(1, pull_variance=K * 0.1**2),
+        pulls(1, growth=Growth(0.005, pull_variance=K * 0.1**2)),
     )
     assert rounds.mean() < leaping.mean() / 2
     error = np.sqrt((literal.var() + leaping.var()) / 300)
@@ -282,7 +268,7 @@ def test_a_coarse_leap_is_no_longer_than_the_noise_of_the_estimate_allows():
 
     @jax.jit
     def leap(noise_scale, variance):
-        algorithm = make(growth=1e-4, noise_scale=noise_scale, pull_variance=variance)
+        algorithm = make(growth=Growth(1e-4, pull_variance=variance), noise_scale=noise_scale)
         pulls = algorithm.decide(KEY, state_at(t)).action.counts.sum()
         estimate = estimator(UNIFORM)(*state_at(t)[1:3])
         rivals = surrogates(UNIFORM, estimate, t, delta=BASE["delta"], noise_scale=noise_scale)
@@ -330,16 +316,6 @@ def test_leaps_reach_the_grid_or_the_stop():
     assert decide(state_at(t, clock=7.5 * hazard, hazard=6.6 * hazard)).stop
 
 
-def test_observe_adds_the_pulls_and_the_hazard_of_the_action():
-    algorithm = make()
-    state = state_at(100)
-    new = algorithm.observe(state, LotteryPulls(jnp.arange(9), jnp.asarray(0.25)), jnp.ones(9))
-    assert int(new.pulls) == 136
-    np.testing.assert_array_equal(new.counts, state.counts + jnp.arange(9))
-    np.testing.assert_array_equal(new.sums, state.sums + 1)
-    assert (float(new.hazard), float(new.clock)) == (0.25, float(state.clock))
-
-
 def test_the_limit_is_exact_after_whole_cycles():
     counts, limit = decider(growth=0.02, noise_scale=1.0), decider(growth=0.02, noise_scale=1.0, design_matrix="limit")
     lottery = False
@@ -370,43 +346,5 @@ def test_the_threshold_moves_the_bar():
     tape = rewards(THETA, UNIFORM.support, 2000, 3, scale=0.3)
     options = ({"epsilon": 0.4}, {"epsilon": 0.2, "threshold": 1.0}, {"epsilon": 0.4, "threshold": 1.0})
     ends = [end(UNIFORM, tape, **numbers) for numbers in options]
-    assert all(run["stop"] for run in ends)
+    assert all(each["stop"] for each in ends)
     assert ends[0]["pulls"] == ends[1]["pulls"] > ends[2]["pulls"]
-
-
-def test_designs_may_be_stacked_and_every_number_traced():
-    other = make_design(random_support(8, N, K, size=9), K)
-    designs = jax.tree.map(lambda *leaves: np.stack(leaves), UNIFORM, other)
-    tape = rewards(THETA, UNIFORM.support, 2000, 1, scale=0.3)
-    numbers = [jnp.array(pair) for pair in ((0.05, 0.2), (0.3, 0.4), (0.1, 0.4 / 3), (0.5, 0.7), (0.05, 0.08))]
-    together = jax.vmap(lambda design, *numbers: end(design, tape, *numbers))(designs, *numbers)
-    for i, design in enumerate((UNIFORM, other)):
-        alone = end(design, tape, *(float(x[i]) for x in numbers))
-        assert alone["stop"]
-        assert together["pulls"][i] == alone["pulls"]
-    # A concrete design and concrete numbers take other branches of the program, with the same result.
-    algorithm = make(growth=0.05, noise_scale=0.1)
-    course = jax.jit(lambda: trace(algorithm, tape, 160))()
-    assert course.watched.pulls[-1] == together["pulls"][0]
-
-
-def test_float32_keeps_its_dtype():
-    design = jax.tree.map(lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x, UNIFORM)
-    answers = environment(Instance(THETA.astype(jnp.float32), K, 0.3), design)
-    for options in ({}, {"sampling": Sampling(lottery="draw"), "growth": None}):
-        algorithm = make(design, noise_scale=0.2 / 3, **options)
-        state, stopped, _ = jax.jit(lambda a=algorithm: finish(a, answers, KEY))()
-        assert {state.sums.dtype, state.hazard.dtype, state.clock.dtype} == {jnp.dtype("float32")}
-        assert stopped
-
-
-def test_surrogates_have_the_radius_of_the_ellipsoid():
-    rivals = surrogates(UNIFORM, Estimate(THETA, UNIFORM.inverse, jnp.ones(())), 77, delta=0.05)
-    assert rivals.radius == ellipsoid_radius(jnp.asarray(77.0), N, K, 0.05)
-
-
-def test_another_k_than_the_design_has_is_refused():
-    with pytest.raises(ValueError, match="design.k must be the size 3"):
-        make(UNIFORM._replace(k=2))
-    with pytest.raises(ValueError, match=r"design.k must be an integer in \[2, 5\], got 6"):
-        make(UNIFORM._replace(k=6))

@@ -18,6 +18,7 @@ from jaxbandits.fullbandit import (
     icb,
     make_design,
     random_support,
+    sa_foa,
     saqm,
     spectral,
     top_set,
@@ -36,8 +37,10 @@ RULES = {"saqm": saqm, "icb": icb, "exhaustive": exhaustive, "spectral": spectra
 every_rule_and_matrix = pytest.mark.parametrize(
     ("factory", "matrix"),
     [
-        pytest.param(factory, matrix, id=f"{name}-{matrix}", marks=[] if name == "saqm" else [pytest.mark.wide])
-        for name, factory in RULES.items()
+        pytest.param(
+            factory, matrix, id=f"{name}-{matrix}", marks=[] if name in ("saqm", "sa_foa") else [pytest.mark.wide]
+        )
+        for name, factory in (RULES | {"sa_foa": sa_foa}).items()
         for matrix in ("counts", "limit")
         if name in ("saqm", "spectral") or matrix == "counts"
     ],
@@ -222,30 +225,3 @@ def test_float32_stays_float32_and_stops_near_float64(factory):
 def test_first_test_before_every_superarm_is_pulled_is_refused(factory):
     with pytest.raises(ValueError, match="pace.first_test must be an integer of at least 8, got 7"):
         factory(UNIFORM, **(SETTINGS | {"pace": Pace(first_test=7)}))
-
-
-@every_rule
-@pytest.mark.parametrize("k", [1, 2, 5])
-def test_another_k_than_the_design_has_is_refused(factory, k):
-    with pytest.raises(ValueError, match=r"^design.k must .*, got " + str(k)):
-        factory(UNIFORM._replace(k=k), **SETTINGS)
-
-
-@every_rule
-def test_float32_with_an_ill_conditioned_design_is_refused(factory):
-    with pytest.raises(ValueError, match="design must be float64 where its condition exceeds 1000"):
-        factory(
-            jax.tree.map(
-                lambda x: x.astype(jnp.float32) if x.dtype == jnp.float64 else x,
-                UNIFORM._replace(condition=jnp.asarray(2e3)),
-            ),
-            **SETTINGS,
-        )
-
-
-def test_pace_stacks_its_numbers_and_keeps_its_matrix_static():
-    paces = [Pace(growth=0.1), Pace(growth=0.2)]
-    stacked = jax.tree.map(lambda *leaves: np.stack([jnp.asarray(x) for x in leaves]), *paces)
-    assert stacked.growth.tolist() == [0.1, 0.2]
-    assert stacked.design_matrix == "counts"
-    assert jax.jit(lambda pace: pace)(Pace(design_matrix="limit")).design_matrix == "limit"

@@ -158,27 +158,6 @@ def test_the_last_stage_of_all_nodes_takes_no_time():
     assert np.all(times[:2] > 0)
 
 
-def test_bounds_under_jit_and_vmap():
-    """Bounds of random instances are computed on the device, many at a time."""
-    tables = np.stack([two_valued(8, 200, seed) for seed in (7, 8)])
-    orders = np.stack([greedy_order(table, 3) for table in tables])
-
-    @jax.jit
-    @jax.vmap
-    def measure(distances, centers):
-        halves = lower_bound(distances, centers, DELTA)
-        return (
-            sum(halves),
-            upper_bound(distances, centers, 200, DELTA),
-            noisy_lower_bound(distances, centers, noise_scale=1.0, delta=DELTA),
-        )
-
-    for lane, measured in enumerate(zip(*measure(jnp.array(tables), jnp.array(orders)), strict=True)):
-        assert measured[0] == pytest.approx(sum(literal_lower_bound(tables[lane], list(orders[lane]), DELTA)), rel=1e-9)
-        assert measured[1] == pytest.approx(literal_upper_bound(tables[lane], list(orders[lane]), 200, DELTA, 1.0))
-        assert np.isfinite(measured[2])
-
-
 @pytest.mark.parametrize(
     ("call", "message"),
     [
@@ -186,10 +165,6 @@ def test_bounds_under_jit_and_vmap():
         (lambda d, s: lower_bound(d, s[:1], 0.1), "centers must have shape (k,) with 2 <= k <= n, got (1,)"),
         (lambda d, s: lower_bound(d, s + 2, 0.1), "centers must lie in [0, 2], got [2 3]"),
         (lambda d, s: stage_times(d, s, noise_scale=jnp.ones(4)), "noise_scale must have shape () or (1,) or (3, 1)"),
-        (
-            lambda d, s: characteristic_time(d[0], noise_scale=1.0),
-            "means must be an array of real numbers of shape (candidates",
-        ),
     ],
 )
 def test_bad_input(call, message):

@@ -13,9 +13,7 @@ from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import (
-    Counts,
     Distances,
-    Pull,
     distance_instance,
     environment,
     ns_tands,
@@ -36,7 +34,7 @@ def maker(noise="gaussian", **settings):
         noise_scale = jnp.sqrt(variance) if noise == "gaussian" else None
         instance = distance_instance(table, k=K, noise_scale=noise_scale, noise=noise)
         algorithm = ns_tands(instance.problem, noise_scale=noise_scale, **settings)
-        return algorithm, environment(instance, action=Pull)
+        return algorithm, environment(instance, algorithm)
 
     return make
 
@@ -111,7 +109,7 @@ def compiled(**settings):
     def end(key, table, first_center, assumed, noise_scale):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
         algorithm = ns_tands(instance.problem, noise_scale=assumed, first_center=first_center, delta=DELTA, **settings)
-        return run(key, algorithm, environment(instance, action=Pull), max_rounds=3000)
+        return run(key, algorithm, environment(instance, algorithm), max_rounds=3000)
 
     return end
 
@@ -120,22 +118,14 @@ def ended(table=TABLE, first_center=0, assumed=0.1, noise_scale=0.1, seed=0, **s
     return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, assumed, noise_scale)
 
 
-def test_laws():
-    one = ended(seed=1)
-    np.testing.assert_array_equal(one.answer.indices, [0, 5, 3, 2])
-    # A run depends on distances over deviations alone.
-    assert ended(2 * TABLE, assumed=0.2, noise_scale=0.2, seed=1).pulls == one.pulls
-    assert ended(seed=2).pulls != one.pulls
-    # Without noise, permuted nodes are permuted centers.
-    order = np.array([3, 0, 6, 1, 5, 2, 4])  # old node of every new one
-    permuted = ended(TABLE[np.ix_(order, order)], first_center=1, noise_scale=0.0)
-    np.testing.assert_array_equal(order[np.asarray(permuted.answer.indices)], [0, 5, 3, 2])
-    np.testing.assert_array_equal(permuted.answer.queries[0], ended(noise_scale=0.0).answer.queries[0])
-    # A noise scale set too low gives wrong centers.
+def test_noise_scale_set_too_low_gives_wrong_centers():
+    np.testing.assert_array_equal(ended(seed=1).answer.indices, [0, 5, 3, 2])
     ends = [ended(assumed=0.01, noise_scale=0.1**0.5, seed=seed) for seed in range(9)]
     wrong = sum(not np.array_equal(end.answer.indices, [0, 5, 3, 2]) for end in ends)
     assert wrong >= 5
-    # Two equal best nodes are never separated.
+
+
+def test_equal_nodes_are_never_separated():
     tied = TABLE.copy()
     tied[1], tied[:, 1] = TABLE[5], TABLE[:, 5]
     tied[1, 1] = tied[1, 5] = tied[5, 1] = 0
@@ -175,31 +165,13 @@ def test_batch_pulls_by_hand():
 def test_track_and_stop_spends_batches():
     instance = distance_instance(TABLE, k=K, noise_scale=0.1)
     algorithm = track_and_stop(instance.problem, noise_scale=0.1, delta=DELTA, test_every=25, weights_every=25)
-    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, action=Counts), max_rounds=1000))()
+    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, algorithm), max_rounds=1000))()
     assert end.status == Status.STOPPED
     np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
     assert (int(end.pulls) - (6 + 5 + 4)) % 25 == 0
     assert int(end.pulls) == int(end.answer.queries.sum()) == int(end.state.samples.counts.sum())
 
 
-# Bad input
-
-BERNOULLI = Distances(7, 4, "bernoulli")
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"problem": Distances(7, 1)}, r"problem.k must be an integer in \[2, 7\], got 1"),
-        ({"noise_scale": None}, r"noise_scale must be given for Gaussian noise"),
-        (
-            {"problem": BERNOULLI, "noise_scale": None, "rate": "gaussian"},
-            r"rate must not be 'gaussian' with the",
-        ),
-    ],
-)
-def test_bad_input(settings, message):
-    with pytest.raises(ValueError, match=message):
-        ns_tands(**({"problem": Distances(7, 4), "delta": DELTA, "noise_scale": 0.1} | settings))
-    with pytest.raises(ValueError, match="test_every must be an integer of at least 1, got 0"):
-        track_and_stop(Distances(7, 4), delta=DELTA, noise_scale=0.1, test_every=0)
+def test_gaussian_rate_is_refused_with_bernoulli_noise():
+    with pytest.raises(ValueError, match="rate must not be 'gaussian' with the"):
+        ns_tands(Distances(7, 4, "bernoulli"), delta=DELTA, noise_scale=None, rate="gaussian")

@@ -2,8 +2,6 @@
 
 from functools import partial
 
-import jax
-import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers import kernel as driver
@@ -62,41 +60,3 @@ def test_active_sets_nest():
     for step in follow(candidates, rewards, beta=0.5):
         assert not np.any(np.asarray(step.state.active) & ~before)
         before = np.asarray(step.state.active)
-
-
-@pytest.mark.parametrize("size", [40, 9])
-def test_idle_keeps_every_bit(size):
-    candidates, _, rewards, _ = instance(5, size, horizon=HORIZON, agents=1)
-    algorithm = make(candidates)
-    steps, observe = follow(candidates, rewards), jax.jit(algorithm.observe)
-    ends = np.cumsum(kernel.batch_lengths(HORIZON))
-    for t in (0, ends[0] - 2, ends[0] - 1, ends[0], HORIZON - 1):  # about the end of a batch, and the last
-        state = steps[t].state
-        jax.tree.map(np.testing.assert_array_equal, observe(state, algorithm.idle, jnp.ones(1)), state)
-
-
-def test_vmap_over_widths_is_a_loop():
-    candidates, _, rewards, _ = instance(6, 40, horizon=HORIZON, agents=1)
-
-    def last(beta, noise_variance):
-        algorithm = make(candidates, beta=beta, noise_variance=noise_variance)
-
-        def one_round(state, rewards):
-            action = algorithm.decide(jax.random.key(0), state).action
-            return algorithm.observe(state, action, rewards[:, action[0]]), None
-
-        return jax.lax.scan(one_round, algorithm.init(jax.random.key(0)), jnp.asarray(rewards))[0]
-
-    betas, noise_variances = jnp.array([0.3, 3.0]), jnp.array([0.04, 0.2])
-    lanes, alone = jax.jit(jax.vmap(last))(betas, noise_variances), jax.jit(last)
-    assert lanes.active.sum(axis=1).tolist()[0] < lanes.active.sum(axis=1).tolist()[1]
-    for lane in range(2):
-        expected = jax.tree.leaves(alone(betas[lane], noise_variances[lane]))
-        for ours, alone_leaf in zip(jax.tree.leaves(lanes), expected, strict=True):
-            np.testing.assert_allclose(ours[lane], alone_leaf, rtol=1e-9, atol=1e-12)
-
-
-def test_beta_for_each_round_is_refused():
-    candidates, *_ = instance(0, 40, horizon=HORIZON)
-    with pytest.raises(ValueError, match="beta must be at least 0, got"):
-        make(candidates, beta=np.ones(HORIZON))

@@ -171,16 +171,7 @@ def test_confidence_width_that_is_too_small_is_violated():
             lambda c: c.information_gain(jnp.ones((2, 3)), 1.0),
             "gram must be an array of real numbers of shape (n, n), got an array of shape (2, 3) and dtype float64",
         ),
-        (
-            lambda c: c.greedy_information_gain(POINTS, KERNEL, NOISE_VARIANCE, 0),
-            "n must be an integer of at least 1, got 0",
-        ),
-        (
-            lambda c: c.greedy_information_gain(POINTS, 3, NOISE_VARIANCE, 2),
-            "kernel must be a function of two points, got 3",
-        ),
         (lambda c: c.duets_delta(0.1, 1, 1, 5), "horizon must be such that n_agents * horizon >= 2, got 1"),
-        (lambda c: c.duets_delta(0.1, 1, 2, 0), "discretisation must be at least 1, got 0"),
         (lambda c: c.epoch_bound(1, 1), "horizon must be at least 2 with one agent, got 1"),
         (lambda c: c.information_gain_order(0.5, dimension=1), "n must be at least 1, got 0.5"),
     ],

@@ -9,7 +9,7 @@ import pytest
 from drivers import kernel as driver
 
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, instance
-from jaxbandits import kernel, record, run
+from jaxbandits import kernel
 
 HORIZON = 20
 
@@ -94,47 +94,3 @@ def test_agents_after_a_synchronisation_have_equal_posteriors():
         )
         assert step.answer == np.argmax(step.state.shared_mean)
         assert step.state.fresh.tolist() == [0] * AGENTS
-
-
-@pytest.mark.parametrize("size", [70, 15])
-def test_idle_keeps_every_bit(size):
-    candidates, gram, rewards, coins = instance(6, size, horizon=HORIZON)
-    algorithm = make(candidates, coins)
-    steps = follow(candidates, coins, rewards, **({} if size > 15 else {"gram": gram}))
-    observe = jax.jit(algorithm.observe)
-    for state in (algorithm.init(jax.random.key(0)), steps[6].state, steps[-1].state):
-        kept = observe(state, algorithm.idle, jnp.ones(AGENTS))
-        jax.tree.map(np.testing.assert_array_equal, kept, state)
-    assert algorithm.decide(jax.random.key(0), steps[-1].state).stop
-
-
-def test_lanes_do_not_depend_on_their_neighbours_rounds():
-    branin = kernel.branin(jax.random.key(1), size=80)
-    branin_kernel = kernel.paper_kernel("branin")
-
-    def one(key, threshold):
-        algorithm = kernel.dis_kernel_ucb(
-            branin.candidates,
-            kernel=branin_kernel,
-            n_agents=4,
-            horizon=12,
-            beta=0.5,
-            noise_variance=NOISE_VARIANCE,
-            threshold=threshold,
-        )
-        environment = kernel.environment(branin, n_agents=4)
-        measures = {"value": kernel.messages, "total": kernel.round_regret(branin)}
-        curves = record(at=(3, 12), by="rounds", **measures)
-        return run(key, algorithm, environment, max_rounds=20, chunk=7, record=curves)
-
-    together = jax.jit(jax.vmap(one))
-    keys, thresholds = jax.random.split(jax.random.key(2), 3), jnp.array([2.0, 10.0, 1e3])
-    lanes = together(keys, thresholds)
-    assert len(set(lanes.state.synced.tolist())) > 1
-    for lane in range(3):
-        alike = together(keys[jnp.full(3, lane)], thresholds[jnp.full(3, lane)])
-        np.testing.assert_array_equal(lanes.state.synced[lane], alike.state.synced[0])
-        np.testing.assert_allclose(lanes.curves["regret"][lane], alike.curves["regret"][0], rtol=1e-9)
-        np.testing.assert_allclose(lanes.state.posterior.mean[lane], alike.state.posterior.mean[0], atol=1e-9)
-        uplink, downlink = (int(lanes.curves[name][lane, 1]) for name in ("uplink", "downlink"))
-        assert uplink / 4 + downlink == 3 * 5 * int(lanes.state.synced[lane])

@@ -6,19 +6,17 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from drivers import kernel as driver
 
 import jaxbandits
 from experiments.bench.reference import kernel_duets as reference
 from jaxbandits import Status, kernel, run
 from jaxbandits.engine.run.round import streams
-from jaxbandits.kernel._problem.settings import picked
 from jaxbandits.kernel._shared.duets_server import (
     HEAD,
     SURVIVORS,
     largest_variance,
     pool,
-    server_select,
     tabulate,
     trim,
 )
@@ -29,139 +27,6 @@ N, T, M, NOISE_VARIANCE = 3, 20, 300, 0.04  # 300 candidates: a whole block of t
 LENGTHS = (2, 6, 10, 2)
 SE = functools.partial(gp.squared_exponential, lengthscale=0.2)
 INSTANCE = kernel.branin(jax.random.key(1), size=M)
-KINDS = {
-    "plain": {},
-    "other": {
-        "elimination": "point",
-        "inducing_rate": kernel.log_rate(4.0),
-        "gram": gp.cross(SE, INSTANCE.candidates, INSTANCE.candidates),
-    },
-}
-
-
-def make(coins, hyper, **static):
-    return kernel.duets(
-        INSTANCE.candidates,
-        kernel=SE,
-        n_agents=N,
-        horizon=T,
-        noise_variance=NOISE_VARIANCE,
-        coins=coins,
-        **hyper,
-        **static,
-    )
-
-
-@functools.cache
-def compiled(kind):
-    """Compiles decide, observe and plan as functions of (coins, hyperparameters, ..), once for all their values."""
-
-    def decide(coins, hyper, key, state):
-        algorithm = make(coins, hyper, **KINDS[kind])
-        return algorithm.decide(key, state), algorithm.stale(state)
-
-    def observe(coins, hyper, *arguments):
-        return make(coins, hyper, **KINDS[kind]).observe(*arguments)
-
-    def plan(coins, hyper, state):
-        return make(coins, hyper, **KINDS[kind]).plan(KEY, state)
-
-    return jax.jit(decide), jax.jit(observe), jax.jit(plan)
-
-
-def coins_of(seed):
-    rng = np.random.default_rng(seed)
-    queries, thinning = rng.random((2, N, T))
-    return kernel.Coins(jnp.asarray(queries), jnp.asarray(thinning), jnp.zeros((T, N, T))), rng.standard_normal((T, N))
-
-
-def rewards_of(noise):
-    values = np.asarray(INSTANCE.values)
-    return lambda agent, t, candidate: values[candidate] + 0.2 * noise[t, agent]
-
-
-def follow(kind, coins, hyper, noise, key=KEY):
-    """Queries (T, N), the states after each synchronisation, and the last one."""
-    decide, observe, plan = compiled(kind)
-    keys = streams(key)
-    state, queries, synchronised = make(coins, hyper, **KINDS[kind]).init(keys.init), [], []
-    reward = rewards_of(noise)
-    for t in range(T):
-        of_round = jax.random.fold_in(keys.decide, t)
-        decision, is_stale = decide(coins, hyper, of_round, state)
-        if is_stale:
-            state = plan(coins, hyper, state)
-            synchronised.append(state)
-            decision, is_stale = decide(coins, hyper, of_round, state)
-        assert not is_stale
-        assert not decision.stop
-        action = np.asarray(decision.action)
-        queries.append(action)
-        y = jnp.asarray([reward(n, t, action[n]) for n in range(N)])
-        state = observe(coins, hyper, state, decision.action, y)
-        assert (state.t, state.pulls) == (t + 1, N * (t + 1))
-    decision, is_stale = decide(coins, hyper, KEY, state)
-    assert decision.stop
-    assert not is_stale
-    return np.array(queries), synchronised, state
-
-
-def sent(state):
-    return [int(x) for x in (*state.traffic, *state.traffic_draws)]
-
-
-def test_active_candidates_equal_those_of_the_message_protocol():
-    coins, noise = coins_of(2)
-    hyper = {"beta": 0.5, "inducing_rate": 0.3}
-    _, synchronised, _ = follow("plain", coins, hyper, noise)
-    first, second = synchronised[:2]
-    decide, observe, _ = compiled("plain")
-    reward, state, epoch = rewards_of(noise), first, []
-    for t in range(2, 8):
-        action = decide(coins, hyper, KEY, state)[0].action
-        epoch.append([(int(a), reward(n, t, int(a))) for n, a in enumerate(action)])
-        state = observe(coins, hyper, state, action, jnp.asarray([y for _, y in epoch[-1]]))
-    indices = jnp.asarray([[a for a, _ in row] for row in epoch], jnp.int32)  # (6, N)
-    rewards = jnp.asarray([[y for _, y in row] for row in epoch])
-
-    @jax.jit
-    def protocol():
-        def covariance(i, j):
-            points = [INSTANCE.candidates.at[k].get(mode="clip") for k in (i, j)]
-            return gp.cross(SE, *points)
-
-        drawn = pool(covariance, indices.ravel(), M)
-        table = tabulate(covariance, drawn.slots, drawn.live, first.active, first.size)
-        selection = server_select(
-            drawn,
-            table,
-            jnp.ones(M),
-            first.size,
-            indices=indices.ravel(),
-            thinning=coins.thinning[:, 2:8].T.ravel(),
-            probability=lambda sigma_max_sq: 0.3 * sigma_max_sq,
-            noise_variance=NOISE_VARIANCE,
-        )
-        # Broadcast: the inducing points. From here on every party has its own copy.
-        points = INSTANCE.candidates.at[drawn.slots.at[selection.inducing].get(mode="clip")].get(mode="clip")
-        shared = gp.inducing(SE, points, live=selection.size, jitter=1e-10)
-
-        def z(at):
-            return gp.features(SE, shared, INSTANCE.candidates[at])
-
-        messages = [kernel.agent_message(z(indices[:, n]), rewards[:, n]) for n in range(N)]
-        data = z(indices.ravel())
-        vbar = kernel.server_message(data, sum(messages), noise_variance=NOISE_VARIANCE)
-        # Broadcast: vbar and sigma_max.
-        mean = vbar @ z(jnp.minimum(first.active, M - 1))
-        return selection, trim(mean, 0.5 * selection.sigma_max, jnp.arange(M, dtype=jnp.int32) < first.size)
-
-    selection, stays = protocol()
-    assert 2 <= selection.size <= selection.draws < 6 * N
-    np.testing.assert_array_equal(np.asarray(first.active)[np.asarray(stays)], second.active[: second.size])
-    assert second.traffic.uplink - first.traffic.uplink == N * int(selection.size)
-    # Two programs, in which XLA may add in another order.
-    np.testing.assert_allclose(second.sigma_max, selection.sigma_max, rtol=1e-12)
 
 
 @functools.cache
@@ -244,11 +109,14 @@ def test_duets_run_equals_the_run_by_rounds():
     keys = jax.random.split(jax.random.key(3), LANES)
     hyper = {"beta": jnp.asarray([0.2, 0.5, 1.0, 0.5] * 10), "inducing_rate": jnp.asarray([10.0, 0.5, 10.0, 2.0] * 10)}
     result = lanes(keys, hyper["beta"], hyper["inducing_rate"])
-    noise_of = kernel.environment(INSTANCE, n_agents=N).noise
+    noise_of = kernel.environment(INSTANCE, jnp.full(N, M)).noise
     for lane in range(3):
         ours, one = jax.tree.map(lambda x, lane=lane: x[lane], (result, hyper))
         noise = np.array([noise_of(jax.random.fold_in(streams(keys[lane]).noise, r)) for r in range(T)])
-        queries, synchronised, last = follow("plain", None, one, noise, keys[lane])
+        rewards = np.asarray(INSTANCE.values) + 0.2 * noise[..., None]
+        steps = driver.follow(kernel.duets, INSTANCE.candidates, rewards, key=keys[lane], kernel=SE, **one)
+        queries, last = np.array([step.action for step in steps]), steps[-1].state
+        synchronised = [steps[t - 1].state for t in np.cumsum(LENGTHS[:-1])]
         np.testing.assert_array_equal(ours.actions, queries)
         np.testing.assert_array_equal(ours.sizes, [M, *(state.size for state in synchronised)])
         np.testing.assert_array_equal(ours.answer, last.answer)
@@ -257,7 +125,8 @@ def test_duets_run_equals_the_run_by_rounds():
         gaps = INSTANCE.best - np.asarray(INSTANCE.values)[queries]
         np.testing.assert_allclose(ours.regret, gaps.sum(1).cumsum())
         # Messages belong to the round after which they are sent.
-        for a, b in zip((*ours.traffic, *ours.traffic_draws), zip(*map(sent, synchronised), strict=True), strict=True):
+        sent = [[int(x) for x in (*state.traffic, *state.traffic_draws)] for state in synchronised]
+        for a, b in zip((*ours.traffic, *ours.traffic_draws), zip(*sent, strict=True), strict=True):
             np.testing.assert_array_equal(a, np.repeat([0, *b], (1, 6, 10, 3)))
 
 
@@ -343,45 +212,6 @@ def test_first_synchronisation_by_hand():
     assert abs(cost.mean() - (expected * (d + 2) + 1)) < 4 * cost.std() / np.sqrt(lanes_)
 
 
-def test_waiting_changes_nothing_and_planned_states_are_not_stale():
-    coins, noise = coins_of(7)
-    hyper = {"beta": 0.5, "inducing_rate": 1.0}
-    decide, observe, plan = compiled("plain")
-    algorithm = make(coins, hyper)
-    state, reward = algorithm.init(KEY), rewards_of(noise)
-    assert not algorithm.stale(state)
-    for t in range(2):
-        action = decide(coins, hyper, KEY, state)[0].action
-        state = observe(coins, hyper, state, action, jnp.asarray([reward(n, t, int(a)) for n, a in enumerate(action)]))
-    assert algorithm.stale(state)
-    waited = observe(coins, hyper, state, algorithm.idle, jnp.full(N, jnp.nan))
-    same(waited, state)
-    once = plan(coins, hyper, state)
-    assert once.epoch == 1
-    assert not algorithm.stale(once)
-    # An agent that queries nothing is not counted, and its reward is not read.
-    one_idle = jnp.asarray([5, M, 9], jnp.int32)
-    state = observe(coins, hyper, once, one_idle, jnp.asarray([1.0, jnp.nan, 2.0]))
-    assert (state.pulls - once.pulls, state.t - once.t) == (2, 1)
-    np.testing.assert_array_equal(state.indices[:, 0], one_idle)
-    np.testing.assert_array_equal(state.rewards[:, 0], [1.0, 0.0, 2.0])
-
-
-def same(state, other):
-    for a, b in zip(jax.tree.leaves(state), jax.tree.leaves(other), strict=True):
-        np.testing.assert_array_equal(a, b)
-
-
-def test_float32_run_stays_float32():
-    candidates = INSTANCE.candidates.astype(jnp.float32)
-    algorithm = kernel.duets(candidates, kernel=SE, n_agents=N, horizon=T, beta=0.5, noise_variance=NOISE_VARIANCE)
-    state = algorithm.init(KEY)
-    observed = jax.eval_shape(algorithm.observe, state, algorithm.idle, jnp.zeros(N, jnp.float32))
-    after = jax.eval_shape(algorithm.plan, KEY, observed)
-    assert jax.tree.map(lambda x: (x.shape, x.dtype), after) == jax.tree.map(lambda x: (x.shape, x.dtype), state)
-    assert {x.dtype for x in jax.tree.leaves(after) if x.dtype.kind == "f"} == {jnp.dtype("float32")}
-
-
 @pytest.mark.slow
 def test_long_float32_runs_reach_the_horizon():
     # Factors are as large as in a run of the paper: for 220 draws, rounding must leave every pivot positive.
@@ -389,11 +219,23 @@ def test_long_float32_runs_reach_the_horizon():
 
     def build(task, key):
         instance = kernel.branin(key, size=2000, dtype="float32")
-        return kernel.duets(instance.candidates, **settings), kernel.environment(instance, n_agents=10)
+        algorithm = kernel.duets(instance.candidates, **settings)
+        return algorithm, kernel.environment(instance, algorithm)
 
     results = jaxbandits.sweep(build, seeds=40, key=KEY, max_rounds=51, chunk=51, lanes=1, progress=False)
     np.testing.assert_array_equal(results.columns["status"], Status.STOPPED)
     np.testing.assert_array_equal(results.columns["pulls"], 500)
+
+
+def test_agent_that_queries_nothing_is_not_counted_and_its_reward_not_read():
+    algorithm = kernel.duets(
+        INSTANCE.candidates, kernel=SE, n_agents=N, horizon=T, beta=0.5, noise_variance=NOISE_VARIANCE
+    )
+    partly_idle = jnp.asarray([5, M, 9], jnp.int32)
+    state = algorithm.observe(algorithm.init(KEY), partly_idle, jnp.asarray([1.0, jnp.nan, 2.0]))
+    assert (state.pulls, state.t) == (2, 1)
+    np.testing.assert_array_equal(state.indices[:, 0], partly_idle)
+    np.testing.assert_array_equal(state.rewards[:, 0], [1.0, 0.0, 2.0])
 
 
 def test_epochs_by_hand():
@@ -410,7 +252,7 @@ def test_single_epoch_sends_nothing():
     algorithm = kernel.duets(
         INSTANCE.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, noise_variance=NOISE_VARIANCE, epochs=4
     )
-    outcome = jax.jit(lambda: run(KEY, algorithm, kernel.environment(INSTANCE, n_agents=N), max_rounds=9, chunk=5))()
+    outcome = jax.jit(lambda: run(KEY, algorithm, kernel.environment(INSTANCE, algorithm), max_rounds=9, chunk=5))()
     assert (outcome.status, outcome.rounds, outcome.pulls) == (Status.STOPPED, 4, 4 * N)
     assert (outcome.state.traffic.uplink, outcome.state.traffic.downlink, outcome.answer) == (0, 0, 0)
     short = kernel.duets(INSTANCE.candidates, kernel=SE, n_agents=N, horizon=1, beta=0.5, noise_variance=NOISE_VARIANCE)
@@ -428,14 +270,6 @@ def test_coins_by_hand():
     np.testing.assert_array_equal(algorithm.decide(KEY, state).action, [7, 9, 3])
 
 
-@pytest.mark.parametrize("size", [3, 7, 1000])
-def test_coins_are_uniform(size):
-    coins = jax.random.uniform(jax.random.key(6), (100_000,))
-    counts = np.bincount(np.asarray(picked(coins, size)), minlength=size)
-    assert counts.size == size
-    assert stats.chisquare(counts).pvalue > 1e-3
-
-
 def test_trim_by_hand():
     mean, active = jnp.asarray([1.0, 0.7, 0.2, 9.0]), jnp.asarray([True, True, True, False])
     np.testing.assert_array_equal(trim(mean, jnp.asarray(0.5 * 0.5), active), [True, True, False, False])
@@ -446,18 +280,9 @@ def test_trim_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"beta": jnp.ones(T)}, "beta must be at least 0, got"),
         ({"epochs": 21}, r"epochs must be an integer in \[1, 20\], got 21"),
         ({"epochs": (2, 17)}, r"epochs must hold ints >= 1 summing to 20, got \(2, 17\)"),
         ({"epochs": (20, 0)}, r"epochs must hold ints >= 1 summing to 20, got \(20, 0\)"),
-        (
-            {"coins": kernel.Coins(jnp.ones((N, T)), jnp.zeros((N, T)), jnp.zeros((T, N, T)))},
-            r"coins.queries must lie in \[0, 1\)",
-        ),
-        (
-            {"coins": kernel.Coins(jnp.zeros((N, T)), jnp.zeros((T, N)), jnp.zeros((T, N, T)))},
-            r"coins.thinning must be an array of real numbers of shape \(3, 20\), got",
-        ),
     ],
 )
 def test_relation_of_arguments_that_fails_is_refused(changes, message):

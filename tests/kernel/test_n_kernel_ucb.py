@@ -82,46 +82,11 @@ def test_variance_never_rises_and_is_bounded_by_the_information():
 def test_partly_idle_action_counts_the_agents_that_query(size):
     candidates, _, rewards, coins = instance(7, size)
     algorithm = make(candidates, coins)
-    observe = jax.jit(algorithm.observe)
-    steps = follow(candidates, rewards, coins)
-    for state in (steps[4].state, steps[-1].state):
-        kept = observe(state, algorithm.idle, jnp.ones(AGENTS))
-        jax.tree.map(np.testing.assert_array_equal, kept, state)
-    state = steps[4].state
-    partly = observe(state, jnp.array([3, size, 4], jnp.int32), jnp.ones(AGENTS))
+    state = follow(candidates, rewards, coins)[4].state
+    partly = jax.jit(algorithm.observe)(state, jnp.array([3, size, 4], jnp.int32), jnp.ones(AGENTS))
     assert (partly.pulls - state.pulls, partly.t - state.t) == (2, 1)
     np.testing.assert_array_equal(partly.posterior.mean[1], state.posterior.mean[1])
     assert np.all(partly.posterior.variance[0] <= state.posterior.variance[0])
-
-
-def test_vmap_over_tracers_is_a_loop():
-    candidates, _, rewards, coins = instance(8, 40)
-
-    def last(beta, noise_variance, lengthscale):
-        scaled = partial(kernel.squared_exponential, lengthscale=lengthscale)
-        algorithm = make(candidates, coins, beta=beta, noise_variance=noise_variance, kernel=scaled)
-        state = algorithm.init(jax.random.key(0))
-        for t in range(4):
-            action = algorithm.decide(jax.random.key(0), state).action
-            state = algorithm.observe(state, action, jnp.asarray(rewards)[t, jnp.arange(AGENTS), action])
-        return state
-
-    settings = jnp.array([0.2, 2.0]), jnp.array([0.04, 0.1]), jnp.array([0.2, 0.5])
-    lanes = jax.jit(jax.vmap(last))(*settings)
-    one = jax.jit(last)
-    for lane in range(2):
-        expected = jax.tree.leaves(one(*(x[lane] for x in settings)))
-        for ours, alone_leaf in zip(jax.tree.leaves(lanes), expected, strict=True):
-            np.testing.assert_allclose(ours[lane], alone_leaf, rtol=1e-9, atol=1e-12)
-
-
-def test_float32_stays_float32():
-    candidates, _, _, coins = instance(9, 40)
-    algorithm = make(candidates.astype(jnp.float32), coins)
-    state = algorithm.init(jax.random.key(0))
-    after = jax.jit(algorithm.observe)(state, jnp.array([1, 2, 3], jnp.int32), jnp.ones(AGENTS, jnp.float32))
-    assert jax.tree.map(lambda x: x.dtype, state) == jax.tree.map(lambda x: x.dtype, after)
-    assert after.posterior.mean.dtype == jnp.float32
 
 
 def test_shared_pieces_by_hand():
@@ -139,26 +104,3 @@ def test_shared_pieces_by_hand():
     np.testing.assert_allclose(column, [[0.6065306597, 1], [1, 0.6065306597]], atol=1e-10)
     table = columns(settings._replace(gram=jnp.array([[1.0, 0.5], [0.5, 2.0]])))
     assert table(jnp.int32(1)).tolist() == [0.5, 2.0]
-
-
-@pytest.mark.parametrize(
-    ("changes", "message"),
-    [
-        ({"beta": np.ones(3)}, r"beta must be an array of real numbers of shape \(20,\), got"),
-        ({"gram": np.eye(3)}, r"gram must be an array of real numbers of shape \(40, 40\), got"),
-    ],
-)
-def test_bad_input(changes, message):
-    candidates, *_ = instance(0, 40)
-    with pytest.raises(ValueError, match=message):
-        make(candidates, None, **changes)
-
-
-def test_bad_coins_and_candidates():
-    candidates, _, _, coins = instance(0, 40)
-    with pytest.raises(ValueError, match=r"coins.queries must be an array of real numbers of shape \(4, 20\), got"):
-        make(candidates, coins, agents=4)
-    with pytest.raises(ValueError, match=r"coins.queries must lie in \[0, 1\)"):
-        make(candidates, coins._replace(queries=coins.queries + 1))
-    with pytest.raises(ValueError, match=r"candidates must be an array of real numbers of shape \(M, d\), got"):
-        make(jnp.ones((4, 2), bool), None)

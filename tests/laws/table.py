@@ -74,6 +74,9 @@ LINEAR = {
     "features": Law(shown=lambda arms: UNIT * arms, factors={"ridge": UNIT**2, "norm_bound": 1 / UNIT}),
     "embedded": Law(shown=lambda arms: arms @ EMBEDDING),
 }
+# Rules with fixed shares, which are permuted too.
+SHARES = np.array([0.413, 0.376, 0.211])
+LINEAR["permuted-shares"] = LINEAR["permuted"]._replace(changed={"allocation": tuple(SHARES[ORDER])})
 
 # mab
 
@@ -128,9 +131,12 @@ FULLBANDIT = {
 }
 FULLBANDIT["permuted-limit"] = FULLBANDIT["permuted"]._replace(settings={"design_matrix": "limit"})
 
-# cpe: plays of Gaussian arms
+# cpe: plays of Gaussian arms, of decisions of one size
 
-CPE = {"rewards": in_units()}
+CPE = {
+    "shifted": Law(observation=lambda play, samples: samples + shift(play.decision, samples)),
+    "rewards": in_units(),
+}
 
 
 def laws_of(family: dict[str, Law], laws: str, cases: str) -> list[tuple[str, str, Law]]:
@@ -149,6 +155,7 @@ ROWS = [
     *laws_of(LINEAR, "features", "rage rage-leader"),
     *laws_of(LINEAR, "permuted", "lingape lingape-leap lingape-threshold xy-adaptive rage fws lingame lazy-tas l-t3c"),
     *laws_of(LINEAR, "permuted", "lin-ttts lin-ts lin-ucb od-linbai peace"),
+    *laws_of(LINEAR, "permuted-shares", "xy-static xy-static-exact fixed-weights"),
     *laws_of(LINEAR, "embedded", "lingape lingape-ratio lingape-leap lin-ucb"),
     *laws_of(MAB, "shifted rewards", "mab-uniform eb-tc t3c ttts ttucb tas lucb ugape lil-ucb successive-elimination"),
     *laws_of(MAB, "shifted rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
@@ -160,7 +167,7 @@ ROWS = [
     *laws_of(KCENTER, "no-draws", "ns-ts"),
     *laws_of(FULLBANDIT, "permuted shifted rewards", "saqm icb exhaustive spectral sa-foa"),
     *laws_of(FULLBANDIT, "permuted-limit", "saqm icb exhaustive spectral"),
-    *laws_of(CPE, "rewards", "pfws combgame semi-clucb round-robin cucb cts"),
+    *laws_of(CPE, "shifted rewards", "pfws combgame semi-clucb round-robin cucb cts"),
 ]
 LAWS = {f"{case}, {law}": (case, changes) for case, law, changes in ROWS}
 # Laws that are always tested; the others belong to the wide tests.
@@ -170,4 +177,5 @@ ALWAYS = {
     *("eb-tc, rewards", "eb-tc, permuted", "ttucb, shifted", "lucb, rewards", "successive-elimination, shifted"),
     *("dis-kernel-ucb, rotated", "n-kernel-ucb, rewards", "ns-tands, rewards", "ns-ts, no-draws", "icb, permuted"),
     *("icb, shifted", "icb, rewards", "spectral, rewards", "saqm, rewards", "semi-clucb, rewards"),
+    *("pfws, shifted", "xy-static, permuted-shares"),
 }

@@ -148,27 +148,6 @@ def test_reduce_instance_keeps_the_means():
 # Bad input
 
 
-@pytest.mark.parametrize(
-    ("arms", "message"),
-    [
-        (jnp.ones((1, 3)), r"arms must have at least 2 rows, got \(1, 3\)"),
-        (
-            [[1.0, 0.0], [1.0]],
-            r"arms must be an array of real numbers of shape \(K, d\), got \[\[1.0, 0.0\], \[1.0\]\]",
-        ),
-        (jnp.zeros((2, 2)), "arms must have no two equal rows"),
-        (jnp.array([[1.0, 0.0], [0.0, 1.0], [1.0, 0.0]]), "arms must have no two equal rows"),
-    ],
-)
-def test_bad_arms(arms, message):
-    for check in (checked_arms, linear.reduce_rank):
-        with pytest.raises(ValueError, match=message):
-            check(arms)
-    d = np.shape(arms[0])[-1:] or (1,)
-    with pytest.raises(ValueError, match=message):
-        linear.environment(Instance(arms, jnp.ones(d), jnp.array(1.0)))
-
-
 def test_rank_is_checked_where_it_matters():
     arms = jnp.array([[1.0, 1.0, 0.0], [0.0, 1.0, 0.0], [1.0, 0.0, 0.0]])
     checked_arms(arms)
@@ -181,22 +160,6 @@ def test_values_are_not_checked_under_a_trace_but_shapes_are():
     jax.jit(checked_arms)(jnp.zeros((2, 2)))
     with pytest.raises(ValueError, match="arms must be an array"):
         jax.jit(checked_arms)(jnp.zeros(2))
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: linear.soare(1), "d must be an integer of at least 2, got 1"),
-        (lambda: linear.soare(3, 0.0), r"omega must lie in \(0, 1.57\d+\), got 0.0"),
-        (lambda: linear.canonical(0.1, 1), "d must be an integer of at least 2, got 1"),
-        (lambda: linear.sphere(0, 1, 3, 0.1), "K must be an integer of at least 2, got 1"),
-        (lambda: linear.sphere(0, 3, 1, 0.1), "d must be an integer of at least 2, got 1"),
-        (lambda: linear.yahoo_like(0, 1), "K must be an integer of at least 2, got 1"),
-    ],
-)
-def test_bad_arguments_of_generators(call, message):
-    with pytest.raises(ValueError, match=message):
-        call()
 
 
 def test_a_gap_out_of_reach_is_refused(monkeypatch):

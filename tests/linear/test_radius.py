@@ -53,15 +53,3 @@ def test_radius_is_right_if_the_square_of_the_count_overflows():
 def test_radius_is_proportional_to_the_noise_scale():
     one, two = (confidence_radius(50, delta=0.05, K=6, noise_scale=sigma) for sigma in (1.0, 2.0))
     assert two == pytest.approx(2 * float(one))
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"K": 1}, "K must be an integer of at least 2, got 1"),
-        ({"union_power": 3}, r"union_power must be an integer in \[1, 2\], got 3"),
-    ],
-)
-def test_bad_input(change, message):
-    with pytest.raises(ValueError, match=message):
-        confidence_radius(100, **({"delta": 0.05, "K": 5} | change))

@@ -67,14 +67,11 @@ def test_n_is_the_first_that_suffices(seed, union_power):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"theta": jnp.zeros(2)}, r"theta must be an array of real numbers of shape \(5,\)"),
         ({"theta": jnp.ones(5)}, "theta must have a unique best arm"),
         (
             {"arms": np.eye(5, dtype=jnp.float32), "theta": jnp.ones(5, jnp.float32)},
             "arms must be float64, got .*float32",
         ),
-        ({"arms": np.eye(5)[:3]}, "arms must .*reduce_rank"),
-        ({"union_power": 3}, r"union_power must be an integer in \[1, 2\], got 3"),
         ({"theta": jnp.array([1e-8, 0, 0, 0, 0])}, r"theta must have gaps that take fewer than 2\^53"),
     ],
 )

@@ -2,7 +2,6 @@
 
 import jax
 import numpy as np
-import pytest
 from scipy import stats
 
 import jaxbandits
@@ -38,11 +37,6 @@ def test_the_beta_quantile_is_right_to_7_percent_of_its_tail():
         ones = means * counts
         tails = stats.beta(1 + ones, 1 + counts - ones).sf(quantiles)
         np.testing.assert_allclose(tails * t, 1, atol=0.075)
-
-
-def test_bayes_ucb_without_a_horizon_is_refused():
-    with pytest.raises(ValueError, match="horizon must be given unless c is 0"):
-        mab.bayes_ucb(mab.Bernoulli(3), c=5.0)
 
 
 def test_a_curve_of_regret():

@@ -1,7 +1,6 @@
 """The interior-point method against closed forms, SciPy's SLSQP and its own certificate."""
 
 import functools
-import re
 
 import jax
 import jax.numpy as jnp
@@ -139,20 +138,6 @@ def test_lanes_do_not_disturb_each_other():
         np.testing.assert_allclose(together.gap[lane], alone.gap, rtol=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"limits": jnp.ones(3)}, "limits must be an array of real numbers of shape (b, a), got [1. 1. 1.]"),
-        (
-            {"limits": jnp.array([[1.0, 0.0]])},
-            "limits must be positive, got an array of shape (1, 2) and dtype float64",
-        ),
-        ({"row_costs": jnp.ones(2)}, "row_costs must be an array of real numbers of shape (1,), got [1. 1.]"),
-        ({"column_costs": jnp.ones(1)}, "column_costs must be an array of real numbers of shape (2,), got [1.]"),
-        ({"mask": jnp.ones(2, bool)}, "mask must be an array of booleans of shape (1, 2), got [ True  True]"),
-        ({"tolerance": 0.0}, "tolerance must be positive, got 0.0"),
-    ],
-)
-def test_bad_input(arguments, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        minimize_reciprocals(**({"limits": jnp.ones((1, 2))} | arguments))
+def test_a_limit_of_zero_is_refused():
+    with pytest.raises(ValueError, match="limits must be positive"):
+        minimize_reciprocals(jnp.array([[1.0, 0.0]]))

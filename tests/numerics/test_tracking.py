@@ -133,10 +133,6 @@ def test_rounding_maximises_the_smallest_ratio(n):
 
 
 @pytest.mark.parametrize("function", [tracked_counts, round_allocation])
-def test_refuses(function):
-    with pytest.raises(
-        ValueError, match=r"allocation must be an array of real numbers of shape \(K,\), got an array of shape \(1, 2\)"
-    ):
-        function(jnp.ones((1, 2)), 5)
+def test_fewer_pulls_than_arms_are_refused(function):
     with pytest.raises(ValueError, match="n must be at least .*, got 1"):
         function(jnp.array([0.5, 0.5]), 1)

@@ -117,6 +117,7 @@ def sa_foa(name, reduction, seed, mode="random"):
 
 CASES = {
     "saqm": lambda: rule("saqm", 0, 0.05),
+    "saqm, exact": lambda: rule("saqm", 0, 0.05, alpha=0.7, reduction="exact"),
     "icb": lambda: rule("icb", 1, 0.1),
     "icb, ellipsoid": lambda: rule("icb", 1, 0.1, radius="ellipsoid"),
     "exhaustive": lambda: rule("exhaustive", 2, 0.25 / 3),

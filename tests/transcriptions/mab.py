@@ -324,7 +324,7 @@ def bayes_ucb():
     arms = reference.by_index(
         tape, lambda t, N, m: m + 0.8 * stats.norm.isf(1 / (t * np.log(PULLS) ** 5)) / np.sqrt(N), PULLS
     )
-    return single_pulls(mab.bayes_ucb, "gaussian", tape, arms, c=5.0, horizon=PULLS)
+    return single_pulls(mab.bayes_ucb, "gaussian", tape, arms, factor=mab.LogFactor(PULLS))
 
 
 CASES = {"thompson, gaussian": thompson, "bayes_ucb, gaussian": bayes_ucb}

@@ -10,6 +10,7 @@ from transcriptions.laid import KEY, Laid, replayed, unless
 from experiments.bench.reference import plays as reference
 from jaxbandits import Tape, cpe
 from jaxbandits.cpe._algorithms import pfws as points
+from jaxbandits.cpe._problem.problems import kind_of
 from jaxbandits.testing import round_keys
 
 EDGES = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
@@ -48,12 +49,16 @@ def tape_of(means, seed):
     return means[:, None] + SCALE * np.random.default_rng(seed).normal(size=(len(means), LENGTH))
 
 
+def is_listed(problem):
+    return kind_of(problem).actions.rank is None
+
+
 def pfws(problem, rows, means, seed=0, independent=False, cover=cpe.small_cover):
     K, draws = len(means), 4
     made = points._independent if independent else points._shifted
     drawn = jax.jit(jax.vmap(lambda key: made(key, draws, K, np.dtype("float64"))))(round_keys(KEY, LENGTH))
     tape, cover = tape_of(means, seed), np.asarray(cover(problem))
-    maximum = reference.listed if isinstance(problem, cpe.Enumerated) else reference.greedy
+    maximum = reference.listed if is_listed(problem) else reference.greedy
     course = reference.pfws(
         rows, tape, np.asarray(drawn), delta=DELTA, cover=cover, draws=draws, noise_scale=SCALE, maximum=maximum
     )
@@ -63,18 +68,17 @@ def pfws(problem, rows, means, seed=0, independent=False, cover=cpe.small_cover)
 
 def combgame(problem, rows, means, seed=0, capacity=64):
     tape, cover = tape_of(means, seed), np.asarray(cpe.small_cover(problem))
-    is_listed = isinstance(problem, cpe.Enumerated)
     D = rows[0].sum()
-    diameter = np.sqrt(np.abs(rows[:, None] - rows).sum(axis=2).max() if is_listed else 2 * min(D, len(means) - D))
+    square = np.abs(rows[:, None] - rows).sum(axis=2).max() if is_listed(problem) else 2 * min(D, len(means) - D)
     course = reference.combgame(
         rows,
         tape,
         delta=DELTA,
         cover=cover,
         capacity=capacity,
-        diameter=diameter,
+        diameter=np.sqrt(square),
         noise_scale=SCALE,
-        maximum=reference.listed if is_listed else reference.greedy,
+        maximum=reference.listed if is_listed(problem) else reference.greedy,
     )
     make = functools.partial(cpe.combgame, problem, delta=DELTA, noise_scale=SCALE, capacity=capacity)
     return laid(make, tape, course)

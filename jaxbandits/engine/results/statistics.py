@@ -13,11 +13,12 @@ from jaxbandits.engine.results.tables import is_task_column
 QUANTILES = (0.05, 0.25, 0.5, 0.75, 0.95)
 STATISTICS = ("mean", "se", *(f"q{round(100 * q):02d}" for q in QUANTILES))
 FINISHED = (Status.STOPPED, Status.HORIZON)  # statistics are taken over these runs alone
+CENSORED = (Status.MAX_ROUNDS, Status.EXHAUSTED)
 FAILED = (Status.NONFINITE, Status.INVALID_ACTION)
 ENDINGS = {
     "finished": FINISHED,
     "stopped": (Status.STOPPED,),
-    "censored": (Status.MAX_ROUNDS,),
+    "censored": CENSORED,
     "failed": FAILED,
 }
 NOT_SUMMARISED = ("row", "seed", "status", "stream")

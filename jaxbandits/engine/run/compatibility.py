@@ -28,7 +28,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
     """Raises `ValueError` unless the two are compatible.
 
     Their problems must agree. The environment must take the algorithm's actions, and keep the structure, shapes and
-    types of its memory. The algorithm must take the environment's observations, and keep those of its state. Nothing is
+    types of its memory. The algorithm must take the environment's observations, and keep its state likewise. Nothing is
     computed except comparisons of known arrays.
     """
     require_pair(algorithm)
@@ -147,6 +147,16 @@ def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
             )
 
 
+def require_same_problem(name: str, environment: Environment, other: Environment) -> None:
+    """Raises `ValueError` if an environment, an argument `name`, answers for another problem than `other`."""
+    if environment.problem is None or other.problem is None:
+        return
+    ours, theirs = environment.problem(), other.problem()
+    for part in ours:
+        if part in theirs and (differ := _difference(ours[part], theirs[part], "this one", "the first")):
+            raise ValueError(f"{name} must have the same {part} as the first environment, got {differ}")
+
+
 def action_check(algorithm: Algorithm, environment: Environment) -> Callable[[PyTree], Array] | None:
     """Returns the function that checks in every round whether an action exists; None if no check is needed or possible.
 
@@ -154,11 +164,12 @@ def action_check(algorithm: Algorithm, environment: Environment) -> Callable[[Py
     them in every round would cost the cheapest rules a twentieth of their speed.
     """
     ours, theirs = algorithm.problem, environment.problem
-    is_trusted = ours is not None and theirs is not None and ours().keys() & theirs().keys()
+    # A leap says nothing of which actions exist.
+    is_trusted = ours is not None and theirs is not None and (ours().keys() & theirs().keys()) - {"leap"}
     return None if is_trusted else environment.accepts
 
 
-def _difference(ours: PyTree, theirs: PyTree) -> str | None:
+def _difference(ours: PyTree, theirs: PyTree, one: str = "the algorithm", other: str = "the environment") -> str | None:
     """Returns the first known difference between two parts of a problem, in words; None if there is none.
 
     Structs of two types count as equal: they are two forms of a problem, which only its sizes can tell apart.
@@ -166,16 +177,16 @@ def _difference(ours: PyTree, theirs: PyTree) -> str | None:
     if jax.tree.structure(ours) != jax.tree.structure(theirs):
         if type(ours) is not type(theirs):
             return None
-        return f"{checks.show(ours)} in the algorithm and {checks.show(theirs)} in the environment"
+        return f"{checks.show(ours)} in {one} and {checks.show(theirs)} in {other}"
     for (path, x), y in zip(jax.tree.leaves_with_path(ours), jax.tree.leaves(theirs), strict=True):
         field = jax.tree_util.keystr(path, simple=True, separator=".")
         of_field = f" of {field}" if field else ""
         if np.shape(x) != np.shape(y):
-            return f"shape {np.shape(x)}{of_field} in the algorithm and {np.shape(y)} in the environment"
+            return f"shape {np.shape(x)}{of_field} in {one} and {np.shape(y)} in {other}"
         if checks.is_concrete(x, y) and not _agree(np.asarray(x), np.asarray(y)):
             if np.size(x) == 1:
-                return f"{checks.show(x)}{of_field} in the algorithm and {checks.show(y)} in the environment"
-            return f"arrays of shape {np.shape(x)}{of_field} with other values in the algorithm than in the environment"
+                return f"{checks.show(x)}{of_field} in {one} and {checks.show(y)} in {other}"
+            return f"arrays of shape {np.shape(x)}{of_field} with other values in {one} than in {other}"
     return None
 
 

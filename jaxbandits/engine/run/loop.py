@@ -40,8 +40,8 @@ def advance(
     keys: Streams,
     state: PyTree,
     memory: PyTree,
-    rounds: Array,
     *,
+    rounds: Array,
     max_rounds: Array | int,
     chunk: int,
     horizon: Array | int | None = None,
@@ -81,7 +81,7 @@ def advance(
     """
     require_pair(algorithm)
     recorded = Curves({}, {}) if curves is None else curves
-    accepts = action_check(algorithm, environment)
+    accepts, available = action_check(algorithm, environment), environment.available
     has_plan = algorithm.plan is not None
     if algorithm.refresh is not None:
         state = select(rounds < max_rounds, algorithm.refresh(state), state)
@@ -119,7 +119,7 @@ def advance(
             return environment.respond(memory, action, jax.tree.map(lambda x: x[number], ahead.noise))
 
         # A lane whose action does not exist idles, and decides the same in the next round.
-        played = play(algorithm, state, memory, decision, respond, ready=ready, accepts=accepts)
+        played = play(algorithm, state, memory, decision, respond, ready=ready, accepts=accepts, available=available)
         if record is not None:
             curves = sum_round(record, curves, state, decision, played.observation, where=played.active)
         return (played.state, played.memory, rounds + played.active.astype(rounds.dtype), curves), note
@@ -142,6 +142,7 @@ def advance(
         Status.HORIZON: None if horizon is None else _has_spent(state, horizon) & is_planned,
         Status.MAX_ROUNDS: (rounds >= max_rounds) & is_planned,
         Status.INVALID_ACTION: None if accepts is None else ~accepts(decision.action) & is_planned,
+        Status.EXHAUSTED: None if available is None else ~available(memory, decision.action) & is_planned,
     }
     endings = {status: holds for status, holds in endings.items() if holds is not None}
     status = jnp.select(list(endings.values()), [jnp.int32(s) for s in endings], jnp.int32(Status.RUNNING))
@@ -225,7 +226,7 @@ def run(
             keys,
             state,
             memory,
-            rounds,
+            rounds=rounds,
             max_rounds=budget,
             horizon=horizon,
             record=record,
@@ -240,13 +241,13 @@ def run(
         curves = start_curves(record, algorithm, environment)
         start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, memory, curves
         status, rounds, state, memory, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
-        return outcome_of(algorithm, keys, status, rounds, state, memory, curves=curves_of(record, curves))
+        return outcome_of(algorithm, keys, status, rounds, state, memory=memory, curves=curves_of(record, curves))
 
     return refusing_gradient(whole)
 
 
 def outcome_of(
-    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, memory: PyTree, *, curves: PyTree
+    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, *, memory: PyTree, curves: PyTree
 ) -> Outcome:
     """Returns the outcome of a run in this state, with the answer that it now gives."""
     answer = decision_of(algorithm, keys, rounds, state).answer

@@ -89,11 +89,12 @@ def play(
     *,
     ready: Array | None = None,
     accepts: Callable[[PyTree], Array] | None = None,
+    available: Callable[[PyTree, PyTree], Array] | None = None,
 ) -> Played:
     """Carries out a decision: its action is answered, and the state observes the answer.
 
-    The action is masked, never the state. A lane that stops, is not ready, or has an action that does not exist gets
-    the idle action. It costs a round of time, but changes nothing.
+    The action is masked, never the state. A lane that stops, is not ready, or has an action that does not exist or has
+    no answer gets the idle action. It costs a round of time, but changes nothing.
 
     Args:
         algorithm: the algorithm that decided.
@@ -103,12 +104,15 @@ def play(
         respond: (memory, action) -> (observation, memory).
         ready: bool (), False if the lane idles for another reason. If None, it is True.
         accepts: (action) -> bool (), True if the action exists. If None, all do.
+        available: (memory, action) -> bool (), True if the environment has an answer. If None, it always has.
     """
     active = ~decision.stop
     if ready is not None:
         active &= ready
     if accepts is not None:
         active &= accepts(decision.action)
+    if available is not None:
+        active &= available(memory, decision.action)
     action = select(active, decision.action, algorithm.idle)
     # Without the barrier XLA copies the whole decision into each of the kernels that update the state
     # (measured on LinGapE, K = 6, two cores: 1.4e7 rounds a second without, 1.7e7 with).

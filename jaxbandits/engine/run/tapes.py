@@ -26,7 +26,7 @@ Watch = Callable[[PyTree], PyTree]  # (state) -> arrays that a tape records
 class Tape(NamedTuple):
     """Record of a run, round by round; entry r of every array belongs to round r, from 0."""
 
-    actions: PyTree  # leaves (rounds, ...)          idle if the algorithm stops or its action does not exist
+    actions: PyTree  # leaves (rounds, ...)          idle if the algorithm stops, or its action has no answer
     observations: PyTree  # leaves (rounds, ...)
     stops: Array  # bool (rounds,)                   the stopping rule holds before the round
     answers: PyTree  # leaves (rounds, ...)          the recommendation before the round
@@ -89,8 +89,12 @@ def trace(
     def respond(r: Array, memory: PyTree, action: PyTree) -> tuple[PyTree, PyTree]:
         return environment.respond(memory, action, noise_of(environment, keys, r))
 
-    accepts, memory = action_check(algorithm, environment), environment.init(keys.memory)
-    return _follow(algorithm, keys, memory, respond, rounds=rounds, chunk=chunk, watch=watch, accepts=accepts)
+    judges: dict[str, Any] = {
+        "accepts": action_check(algorithm, environment),
+        "available": environment.available,
+    }
+    memory = environment.init(keys.memory)
+    return _follow(algorithm, keys, memory, respond, rounds=rounds, chunk=chunk, watch=watch, **judges)
 
 
 def replay(
@@ -283,7 +287,7 @@ def _follow(
     rounds: int,
     chunk: int,
     watch: Watch | None,
-    accepts: Callable[[PyTree], Array] | None = None,
+    **judges: Any,
 ) -> Tape:
     """Records the tape of an algorithm whose observations come from `respond`."""
 
@@ -293,7 +297,7 @@ def _follow(
             state = lax.cond(r % chunk == 0, algorithm.refresh, lambda state: state, state)
         state = planned(algorithm, jax.random.fold_in(keys.plan, r), state)
         decision = decision_of(algorithm, keys, r, state)
-        played = play(algorithm, state, memory, decision, partial(respond, r), accepts=accepts)
+        played = play(algorithm, state, memory, decision, partial(respond, r), **judges)
         watched = () if watch is None else watch(state)
         entry = Tape(played.action, played.observation, decision.stop, decision.answer, watched)
         return (played.state, played.memory), entry

@@ -11,10 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats
-from jaxbandits.engine.results.statistics import FAILED
+from jaxbandits.engine.results.statistics import CENSORED, FAILED
 from jaxbandits.engine.store.files import explained, write_file
 from jaxbandits.engine.store.parts import METADATA_KEY, checksum, to_arrow
 
@@ -92,6 +91,6 @@ def part_metadata(columns: dict[str, np.ndarray], metadata: dict[str, Any]) -> d
     status = columns["status"]
     return metadata | {
         "runs": len(status),
-        "censored": int(np.sum(status == Status.MAX_ROUNDS)),
+        "censored": int(np.isin(status, CENSORED).sum()),
         "failed": int(np.isin(status, FAILED).sum()),
     }

@@ -17,7 +17,7 @@ from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from jax.stages import Lowered
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Key, Outcome, PyTree, Status
+from jaxbandits.base import Array, Key, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
@@ -229,7 +229,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 keys,
                 state,
                 memory,
-                rounds,
+                rounds=rounds,
                 max_rounds=allowed,
                 horizon=limits.pulls,
                 record=record,
@@ -243,27 +243,27 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
         start = jnp.int32(Status.RUNNING), rounds, state, memory, curves
         status, rounds, state, memory, curves = lax.fori_loop(0, chunks, one_chunk, start)
-        outcome = outcome_of(algorithm, keys, status, rounds, state, memory, curves=curves_of(record, curves))
+        outcome = outcome_of(algorithm, keys, status, rounds, state, memory=memory, curves=curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         if environment.stream is not None:  # read by `compare(.., paired=True)`
             report["stream"] = jax.random.bits(environment.stream, (2,), jnp.uint32)
-        for name, value in _metrics(job, task, outcome).items():
-            if name in report or name in ("row", "seed") or is_task_column(name):
-                raise ValueError(f"metrics must not return the name of a column that every sweep has, got {name!r}")
-            report[name] = value
+        if environment.columns is not None:
+            report |= _checked("columns", environment.columns(outcome.memory), report)
+        if job.metrics is not None:
+            report |= _checked("metrics", job.metrics(task, outcome), report)
         return Batch(outcome.state, outcome.memory, outcome.rounds, curves), report
 
     return one_lane
 
 
-def _metrics(job: Job, task: PyTree, outcome: Outcome) -> Mapping[str, Array]:
-    """Returns the caller's `metrics` of a run."""
-    if job.metrics is None:
-        return {}
-    metrics = job.metrics(task, outcome)
-    require_arrays("metrics", metrics)
-    return metrics
+def _checked(said: str, columns: Mapping[str, Array], report: Mapping[str, Array]) -> Mapping[str, Array]:
+    """Returns the columns of a caller's function, whose name is `said`."""
+    require_arrays(said, columns)
+    for name in columns:
+        if name in report or name in ("row", "seed") or is_task_column(name):
+            raise ValueError(f"{said} must not return the name of a column that every sweep has, got {name!r}")
+    return columns
 
 
 def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:

@@ -5,8 +5,8 @@ import time
 
 import numpy as np
 
-from jaxbandits.base import Status
 from jaxbandits.engine.results.runs import Stats
+from jaxbandits.engine.results.statistics import CENSORED
 from jaxbandits.engine.sweep.program import Program
 
 # Share of the tasks that are handed out seed by seed; the others follow, longest rows first.
@@ -65,7 +65,7 @@ class Queue:
                 # If both arrays have one type, `np.add.at` is thirty times as fast.
                 np.add.at(self.lengths, part["row"], part["rounds"].astype(float))
                 np.add.at(self.runs, part["row"], 1.0)
-                self.censored += int(np.sum(part["status"] == Status.MAX_ROUNDS))
+                self.censored += int(np.isin(part["status"], CENSORED).sum())
             self.pulls, self.rounds = self.pulls + pulls, self.rounds + rounds
             self.capacity += capacity
             self.host_seconds, self.visits = self.host_seconds + host_seconds, self.visits + 1

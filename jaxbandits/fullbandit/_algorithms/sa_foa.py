@@ -13,7 +13,7 @@ from jaxbandits.fullbandit._problem.design import Design
 from jaxbandits.fullbandit._problem.environment import design_fields
 from jaxbandits.fullbandit._shared.leap import whole_pulls
 from jaxbandits.fullbandit._shared.surrogates import Surrogates, find_surrogates
-from jaxbandits.fullbandit._shared.tracking import Pace, check_pace, check_rule, estimator, next_counts, safety_of
+from jaxbandits.fullbandit._shared.tracking import Pace, check_pace, check_rule, estimator, growth_of, next_counts
 from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.densest_subgraph import Reduction
 
@@ -110,14 +110,12 @@ def sa_foa(
     """
     check_rule(design, delta=delta, epsilon=epsilon, noise_scale=noise_scale)
     check_sampling(epsilon=epsilon, threshold=threshold, sampling=sampling, reduction=reduction)
-    check_pace(design, pace)
-    (s, n), dtype = design.support.shape, design.inverse.dtype
-    if pace.growth is not None:
-        checks.positive("pace.growth", pace.growth)
-        is_drawn = sampling is not None and sampling.lottery == "draw"
-        require(not is_drawn, "pace.growth", "be None if the lottery is drawn", pace.growth)
+    check_pace(design, pace, is_above_zero=True)
+    (s, n), dtype, growth = design.support.shape, design.inverse.dtype, growth_of(design, pace)
+    is_drawn = sampling is not None and sampling.lottery == "draw"
+    require(growth is None or not is_drawn, "pace.growth", "be None if the lottery is drawn", pace.growth)
     estimate = estimator(design, design_matrix=pace.design_matrix)
-    deviation = jnp.sqrt(jnp.asarray(design.k if pace.pull_variance is None else pace.pull_variance, dtype))
+    deviation = jnp.sqrt(jnp.asarray(design.k if growth is None else growth.pull_variance, dtype))
     first = jnp.asarray(s if pace.first_test is None else pace.first_test, int)
     bar = jnp.asarray(threshold, dtype) * jnp.asarray(epsilon, dtype)
     zeros = jnp.zeros(s, int)
@@ -155,16 +153,18 @@ def sa_foa(
         is_tested = state.pulls >= first
         stop = is_tested & (state.hazard + hazard >= state.clock)
 
-        noise = safety_of(pace) * deviation / rivals.radius
-        leap = _leap(
-            t,
-            hazard=hazard,
-            remaining=state.clock - state.hazard,
-            distance=_distance(rivals, bar),
-            noise=noise,
-            growth=pace.growth,
-        )
-        whole_cycles = pace.design_matrix == "limit" and pace.growth is not None
+        leap = jnp.ones((), int)
+        if growth is not None:
+            noise = growth.z * deviation / rivals.radius
+            leap = _leap(
+                t,
+                hazard=hazard,
+                remaining=state.clock - state.hazard,
+                distance=_distance(rivals, bar),
+                noise=noise,
+                share=growth.share,
+            )
+        whole_cycles = pace.design_matrix == "limit" and growth is not None
         counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         # Total hazard of the tests after these pulls, each with the hazard of the first.
         cumulated = jnp.where(is_tested, hazard * counts.sum().astype(dtype), 0)
@@ -229,16 +229,12 @@ def check_sampling(*, epsilon, threshold, sampling, reduction) -> None:
     checks.one_of("reduction", reduction, Reduction)
 
 
-def _leap(
-    t: Array, *, hazard: Array, remaining: Array, distance: Array, noise: Array, growth: Array | float | None
-) -> Array:
+def _leap(t: Array, *, hazard: Array, remaining: Array, distance: Array, noise: Array, share: Array | float) -> Array:
     """Computes the pulls until the next evaluation: a step of the grid, but not beyond the test that will stop.
 
     `distance` and `noise` are in units of a width. `noise` bounds the change of a lead by new pulls while t doubles.
     """
-    if growth is None:
-        return jnp.ones((), int)
-    growth = jnp.asarray(growth, t.dtype)
+    share = jnp.asarray(share, t.dtype)
     # While t grows by a share x the widths shrink by x/2, so all surrogates still block up to about x = 2 distance. Far
     # from the bar a lead is nothing but width. Once the distance is about 0.5, a surrogate may turn into M^ itself, and
     # stop blocking at once.
@@ -247,8 +243,8 @@ def _leap(
     room = jnp.maximum(distance, 0)
     safe = (2 * room / (noise + jnp.sqrt(noise**2 + 4 * (noise + 0.5) * room))) ** 2
     still = COARSE * jnp.minimum(1, 1 / noise**2)
-    coarse = jnp.fmax(growth, jnp.where(distance > 0, jnp.minimum(blocked, safe), still))
-    grid = whole_pulls(jnp.where(hazard * t < UNLIKELY, coarse, growth) * t)
+    coarse = jnp.fmax(share, jnp.where(distance > 0, jnp.minimum(blocked, safe), still))
+    grid = whole_pulls(jnp.where(hazard * t < UNLIKELY, coarse, share) * t)
     # Number of the last test that fails, if each from here on adds `hazard`. 0 / 0 is a test that cannot stop.
     failing = jnp.ceil(remaining / hazard) - 1
     return jnp.fmin(grid, jnp.maximum(failing, 1)).astype(int)

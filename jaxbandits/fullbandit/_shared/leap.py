@@ -1,8 +1,22 @@
 """Leaps: pulls until the next test that do not miss the first pull at which a stopping rule holds."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
+
+
+class Growth(NamedTuple):
+    """Growth of the pulls between two tests of a rule: the smallest one, and the safety of longer leaps."""
+
+    # () >= 0, smallest number of pulls between two tests, as a share of the pulls so far. 0 finds the first passage of
+    # a rule to the pull, 0.001 delays it by about 0.05 %
+    share: Array | float = 1e-3
+    # () > 0, safety of the leaps, in standard deviations. Too small a value stops late, never wrongly
+    z: Array | float = 8.0
+    # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late
+    pull_variance: Array | float | None = None
 
 
 def safe_leap(
@@ -11,9 +25,7 @@ def safe_leap(
     width: Array,
     *,
     reach: Array | float,
-    z: Array | float,
-    pull_variance: Array | float,
-    growth: Array | float | None,
+    growth: Growth | None,
 ) -> Array:
     """Computes the pulls until the next test of a rule that has just failed.
 
@@ -30,9 +42,7 @@ def safe_leap(
         width: float (), upper bound of the confidence width in the margin, of the order 1 / sqrt(t).
         reach: float (), the largest |y| in Lambda^-1 over the differences y of super-arms that decide: see
             `largest_change`.
-        z: () > 0, as in `Pace`.
-        pull_variance: () > 0, as in `Pace`.
-        growth: () >= 0 or None, as in `Pace`.
+        growth: as in `Pace`, with its `pull_variance`. If None, the leap is one pull.
 
     Returns:
         int (), at least 1, of the default integer type, at most a quarter of its range.
@@ -40,13 +50,13 @@ def safe_leap(
     if growth is None:
         return jnp.ones((), int)
     dtype = t.dtype
-    z, variance, growth = (jnp.asarray(x, dtype) for x in (z, pull_variance, growth))
+    share, z, variance = (jnp.asarray(x, dtype) for x in growth)
     noise = z * jnp.sqrt(variance) * jnp.asarray(reach, dtype) / jnp.sqrt(t)
     loss = noise + width / 2
     lacking = jnp.where(margin < 0, -margin, 0)
     # The positive root of loss y^2 + noise y = lacking, in the form without cancellation for small `lacking`.
     root = 2 * lacking / (noise + jnp.sqrt(noise**2 + 4 * loss * lacking))
-    return whole_pulls(jnp.maximum(growth, root**2) * t).astype(int)
+    return whole_pulls(jnp.maximum(share, root**2) * t).astype(int)
 
 
 def whole_pulls(pulls: Array) -> Array:

@@ -14,10 +14,9 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fields
-from jaxbandits.checks import require
 from jaxbandits.fullbandit._problem.design import Design, check_design, counts_after
 from jaxbandits.fullbandit._problem.environment import Pulls, design_fields
-from jaxbandits.fullbandit._shared.leap import safe_leap
+from jaxbandits.fullbandit._shared.leap import Growth, safe_leap
 from jaxbandits.numerics.compensated import add_to, no_loss
 from jaxbandits.numerics.linalg import gram, spd_inverse
 
@@ -56,22 +55,14 @@ class Pace(NamedTuple):
 
     # () at least s, number of pulls before the first test. If None, s, the size of the support
     first_test: Array | int | None = None
-    # () >= 0, smallest number of pulls between two tests, as a share of the pulls so far. 0 finds the first passage of
-    # a rule to the pull, 0.001 delays it by about 0.05 %. If None, every round is one pull
-    growth: Array | float | None = 1e-3
-    # () > 0, safety of the leaps between tests, in standard deviations. If None, 8. Too small a value stops late, never
-    # wrongly. Not given without growth
-    z: Array | float | None = None
-    # () > 0, upper bound of a pull's variance, in squared units of reward. If None, k. Too small a value stops late.
-    # Not given without growth
-    pull_variance: Array | float | None = None
+    # pulls between two tests: a `Growth`, or its share as a number. If None, every round is one pull
+    growth: Growth | Array | float | None = 1e-3
     # "counts": A is the matrix of the pulls made. "limit": A is t Lambda, so that no test inverts a matrix, and a
     # uniform design is tested after whole cycles, unless growth is None
     design_matrix: DesignMatrix = "counts"
 
 
 PACE = Pace()
-SAFETY = 8.0  # standard deviations
 
 
 def algorithm_from_test(
@@ -91,7 +82,7 @@ def algorithm_from_test(
     """
     s, dtype = design.support.shape[0], design.inverse.dtype
     first = jnp.asarray(s if pace.first_test is None else pace.first_test, int)
-    estimate = estimator(design, design_matrix=pace.design_matrix)
+    estimate, growth = estimator(design, design_matrix=pace.design_matrix), growth_of(design, pace)
     zeros = jnp.zeros(s, int)
 
     def init(key: Key) -> State:
@@ -102,17 +93,9 @@ def algorithm_from_test(
         del key
         t = jnp.maximum(state.pulls, 1).astype(dtype)
         verdict, width = test(estimate(state.counts, state.sums), t)
-        leap = safe_leap(
-            t,
-            margin=verdict.margin,
-            width=width,
-            reach=reach,
-            z=safety_of(pace),
-            pull_variance=design.k if pace.pull_variance is None else pace.pull_variance,
-            growth=pace.growth,
-        )
+        leap = safe_leap(t, margin=verdict.margin, width=width, reach=reach, growth=growth)
         is_tested = state.pulls >= first
-        whole_cycles = pace.design_matrix == "limit" and pace.growth is not None
+        whole_cycles = pace.design_matrix == "limit" and growth is not None
         counts = next_counts(design, state, jnp.where(is_tested, leap, first - state.pulls), whole_cycles=whole_cycles)
         return Decision(Pulls(counts), is_tested & verdict.stop, verdict.answer)
 
@@ -228,21 +211,23 @@ def check_estimate(design: Design, estimate: Estimate, t: Array | float) -> None
     checks.real("t", t, least=1)
 
 
-def safety_of(pace: Pace) -> Array | float:
-    """Returns the safety of the leaps between tests, in standard deviations."""
-    return SAFETY if pace.z is None else pace.z
+def growth_of(design: Design, pace: Pace) -> Growth | None:
+    """Returns the growth of a pace with all its numbers; None if every round is one pull."""
+    if pace.growth is None:
+        return None
+    growth = pace.growth if isinstance(pace.growth, Growth) else Growth(pace.growth)
+    return growth._replace(pull_variance=design.k) if growth.pull_variance is None else growth
 
 
-def check_pace(design: Design, pace: Pace) -> None:
-    """Raises `ValueError` unless the fields of a pace are in range."""
+def check_pace(design: Design, pace: Pace, *, is_above_zero: bool = False) -> None:
+    """Raises `ValueError` unless the fields of a pace are in range; `is_above_zero` also refuses a growth of 0."""
     checks.instance("pace", pace, Pace)
     if pace.first_test is not None:
         checks.integer("pace.first_test", pace.first_test, least=design.support.shape[0])
-    if pace.growth is not None:
-        checks.not_negative("pace.growth", pace.growth)
-    for name in ("z", "pull_variance"):
-        value = getattr(pace, name)
-        if value is not None:
-            require(pace.growth is not None, f"pace.{name}", "be None with a growth of None", value)
-            checks.positive(f"pace.{name}", value)
+    growth = growth_of(design, pace)
+    if growth is not None:
+        check_share = checks.positive if is_above_zero else checks.not_negative
+        check_share("pace.growth.share" if isinstance(pace.growth, Growth) else "pace.growth", growth.share)
+        checks.positive("pace.growth.z", growth.z)
+        checks.positive("pace.growth.pull_variance", growth.pull_variance)
     checks.one_of("pace.design_matrix", pace.design_matrix, DesignMatrix)

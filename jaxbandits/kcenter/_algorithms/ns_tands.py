@@ -12,7 +12,7 @@ from jaxbandits.kcenter._problem.problem import Distances
 from jaxbandits.kcenter._shared import arm_statistics, stages
 from jaxbandits.kcenter._shared import tracking as trackers
 from jaxbandits.kcenter._shared.thresholds import Rate
-from jaxbandits.kcenter._shared.tracking import Reset, Solver, State, Tracker, make_tracker
+from jaxbandits.kcenter._shared.tracking import Reset, State, Tracker, make_tracker
 from jaxbandits.numerics.indexing import first_true
 
 Tracking = Literal["difference", "ratio"]
@@ -29,7 +29,6 @@ def ns_tands(
     reset: Reset = "stage",
     forced_offset: Array | float = 1.0,
     weights_every: Array | int = 100,
-    solver: Solver = "newton",
     mirror_steps: int | None = None,
     dtype: Any = None,
 ) -> Algorithm:
@@ -55,8 +54,8 @@ def ns_tands(
             every arm that matters starts a stage in deficit: 1.2 to 2.9 times the queries with difference tracking.
         forced_offset: () >= 0, in units of n k / 2.
         weights_every: () >= 1, queries between two computations of the weights. Each stage begins with one.
-        solver: solver of the weights, "newton" or "mirror" (appendix C).
-        mirror_steps: steps of the solver "mirror" only. If None, 1000.
+        mirror_steps: steps of `omega_mirror` (appendix C), an int of at least 1, usually 1000. If None, `omega_newton`
+            computes the weights.
         dtype: dtype of the run's floats, as of the distances. If None, JAX's default.
 
     Returns:
@@ -86,7 +85,6 @@ def ns_tands(
         weights_every=weights_every,
         dtype=dtype,
         reset=reset,
-        solver=solver,
         mirror_steps=mirror_steps,
     )
     # A query of an arm that is behind needs no weights, so new ones can wait.

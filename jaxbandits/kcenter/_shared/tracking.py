@@ -27,10 +27,8 @@ from jaxbandits.numerics.kl import bernoulli_kl
 from jaxbandits.numerics.linalg import aligned
 
 Reset = Literal["stage", "printed"]
-Solver = Literal["newton", "mirror"]
 Evidence = Callable[[Array, Array, Array, Array], Array]  # (mean, count, mean, count) -> Z, signed
 
-MIRROR_STEPS = 1000  # default
 UNSOLVED = -1
 # A single witness makes lanes wait for each other's checks: at k = 5 ratio tracking runs at .8 of the rate.
 WITNESSES = 4
@@ -76,7 +74,6 @@ def make_tracker(
     weights_every: Array | int,
     dtype: Any,
     reset: Reset = "stage",
-    solver: Solver = "newton",
     mirror_steps: int | None = None,
 ) -> Tracker:
     """Returns the tracker of these checked settings, as in `ns_tands`."""
@@ -87,18 +84,15 @@ def make_tracker(
         checks.positive("noise_scale", noise_scale)
     stages.check_first_center(first_center, problem.n)
     checks.one_of("reset", reset, Reset)
-    checks.one_of("solver", solver, Solver)
     checks.not_negative("forced_offset", forced_offset)
     checks.integer("weights_every", weights_every, least=1)
     if mirror_steps is not None:
-        require(solver == "mirror", "mirror_steps", "be None with solver='newton'", mirror_steps)
         checks.whole("mirror_steps", mirror_steps, least=1)
     dtype = checks.float_dtype("dtype", dtype)
     threshold = exploration_rate(rate, problem.n, problem.k, delta=delta, dtype=dtype)
     require(noise_scale is not None or rate != "gaussian", "rate", "not be 'gaussian' with the Bernoulli Z", rate)
     evidence = bernoulli_evidence if noise_scale is None else partial(gaussian_evidence, noise_scale=noise_scale)
-    steps = MIRROR_STEPS if mirror_steps is None else mirror_steps
-    solve = omega_newton if solver == "newton" else partial(omega_mirror, steps=steps)
+    solve = omega_newton if mirror_steps is None else partial(omega_mirror, steps=mirror_steps)
 
     def proportions(means: Array, slots: Array, taking_part: Array) -> Array:
         return solve(means, slots, taking_part, noise_scale=1.0).omega

@@ -15,7 +15,7 @@ from jaxbandits.numerics.linalg import dot
 class Leap(NamedTuple):
     """Leaps of `lingape`: their length and their certificate."""
 
-    most: int = 65536  # largest number of pulls that one round may make, in [1, 2^20]; 1 for none
+    most: int = 65536  # largest number of pulls that one round may make, in [2, 2^20]
     margin: float = 7.6  # at least 7: the centred reward sum stays within margin noise_scale sqrt(m) over m pulls
     # () > 0, true sub-Gaussian constant of the environment; if None, the algorithm's. For one set too low on purpose
     noise_scale: Array | float | None = None
@@ -25,8 +25,10 @@ def checked_leap(leap: Any, dtype: Any) -> Leap:
     """Returns a number as a `Leap`; raises `ValueError` unless its parts lie in their ranges."""
     is_leap = isinstance(leap, Leap)
     margin, noise_scale = (leap.margin, leap.noise_scale) if is_leap else (Leap().margin, None)
-    name = "leap.most" if is_leap else "leap"
-    most = checks.whole(name, leap.most if is_leap else leap, least=1, most=2**20)
+    if is_leap:
+        most = checks.whole("leap.most", leap.most, least=2, most=2**20)
+    else:
+        most = checks.whole("leap", leap, least=1, most=2**20)
     checks.require(most == 1 or dtype == jnp.float64, "arms", "be float64 with leap > 1", dtype)
     checks.real("leap.margin", margin, least=7)
     if noise_scale is not None:

@@ -1,28 +1,34 @@
 """Bayes-UCB: the arm with the largest quantile of its posterior (Kaufmann, Cappe, Garivier, 2012)."""
 
+from typing import NamedTuple
+
 import jax.numpy as jnp
 from jax.scipy.special import ndtri
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 from jaxbandits.numerics.kl import kl_upper
 
 
-def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int | None = None) -> Algorithm:
-    """Pulls the arm with the largest quantile at 1 - 1 / (t log(T)^c) of its posterior.
+class LogFactor(NamedTuple):
+    """Factor log(T)^c of t in the quantile of `bayes_ucb`: a higher quantile, for which a theorem holds."""
+
+    horizon: Array | int  # () >= 2: T, pulls. It sets only the quantile, and does not end the run
+    c: Array | float = 5.0  # () > 0; the theorem needs 5
+
+
+def bayes_ucb(problem: Problem, *, factor: LogFactor | None = None) -> Algorithm:
+    """Pulls the arm with the largest quantile at 1 - 1/t of its posterior, or at 1 - 1 / (t log(T)^c).
 
     The posteriors are as in `thompson`. The Beta quantile is approximate: the probability above it is off by at most
     7 % of itself (1 to 10^4 pulls of an arm, t up to 10^6).
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        c: () >= 0. The theorem needs 5; the authors recommend 0.
-        horizon: T, pulls, an integer >= 2, needed unless c = 0; may be traced. It sets only the index, and does not end
-            the run.
+        factor: `LogFactor(horizon, c)` for the factor log(T)^c of t. If None, 1, as the authors recommend.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
@@ -31,24 +37,23 @@ def bayes_ucb(problem: Problem, *, c: Array | float = 0.0, horizon: Array | int 
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee** (Theorem 1, Bernoulli, c >= 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`.
-    **Cost**: O(K) per round; for Bernoulli arms 6 K relative entropies. **Limit**: 2^31 - 1 pulls.
+    **Guarantee** (Theorem 1, Bernoulli, a factor with c >= 5): regret / log(t) tends to the smallest possible limit,
+    `lai_robbins`. **Cost**: O(K) per round; for Bernoulli arms 6 K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, Algorithm 1.
     """
     check_problem(problem)
-    checks.not_negative("c", c)
     dtype = float_dtype(problem)
-    if horizon is None:
-        require(checks.is_concrete(c) and float(c) == 0, "horizon", "be given unless c is 0", None)
-    else:
-        checks.integer("horizon", horizon, least=2)
+    if factor is not None:
+        checks.instance("factor", factor, LogFactor)
+        checks.integer("factor.horizon", factor.horizon, least=2)
+        checks.positive("factor.c", factor.c)
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         t = next_pull(estimates)
-        if horizon is not None:
-            t = t * jnp.log(jnp.asarray(horizon).astype(dtype)) ** jnp.asarray(c, dtype)
+        if factor is not None:
+            t = t * jnp.log(jnp.asarray(factor.horizon).astype(dtype)) ** jnp.asarray(factor.c, dtype)
         z = -ndtri(1 / t)
         if isinstance(problem, Gaussian):
             return estimates.means + scale(problem) * z / jnp.sqrt(estimates.counts)

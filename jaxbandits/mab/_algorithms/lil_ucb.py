@@ -19,7 +19,6 @@ def lil_ucb(
     lil_epsilon: Array | float = 0.0,
     lil_beta: Array | float = 0.5,
     lil_lambda: Array | float | None = None,
-    lil_delta: Array | float | None = None,
 ) -> Algorithm:
     """Pulls the arm with the best upper bound, until one arm has far more pulls than all others together.
 
@@ -29,11 +28,11 @@ def lil_ucb(
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        delta: () in (0, 1), allowed probability of error, which is the default of `lil_delta`.
+        delta: () in (0, 1), d: for the heuristic, the allowed probability of error. For the guarantee it is far
+            smaller, and `lil_ucb_constants` computes it.
         lil_epsilon: () >= 0, e.
         lil_beta: () >= 0, b.
         lil_lambda: () > 0, lambda. If None, 1 + 10 / K.
-        lil_delta: () in (0, 1), d. If None, delta.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the largest number of pulls.
@@ -41,8 +40,8 @@ def lil_ucb(
     Raises:
         ValueError: an argument is out of range.
 
-    **Guarantee**: none for the defaults, a heuristic; with `lil_ucb_constants(delta)`, P(the answer is not the best
-    arm) <= delta. **Cost**: O(K) per round. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: none for the defaults, a heuristic; with `lil_ucb_constants(p)`, P(the answer is not the best arm)
+    <= p. **Cost**: O(K) per round. **Limit**: 2^31 - 1 pulls.
 
     Source: Jamieson, Malloy, Nowak and Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed
     bandits. The "+ 2" keeps log log finite.
@@ -53,10 +52,8 @@ def lil_ucb(
     checks.not_negative("lil_beta", lil_beta)
     lil_lambda = 1 + 10 / problem.arms if lil_lambda is None else lil_lambda
     checks.positive("lil_lambda", lil_lambda)
-    lil_delta = delta if lil_delta is None else lil_delta
-    checks.probability("lil_delta", lil_delta)
     dtype = float_dtype(problem)
-    e, b, ratio, d = (jnp.asarray(x, dtype) for x in (lil_epsilon, lil_beta, lil_lambda, lil_delta))
+    e, b, ratio, d = (jnp.asarray(x, dtype) for x in (lil_epsilon, lil_beta, lil_lambda, delta))
     factor = scale(problem) * (1 + b) * (1 + jnp.sqrt(e))
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
@@ -77,7 +74,7 @@ class LilConstants(NamedTuple):
     lil_epsilon: float  # e
     lil_beta: float  # b
     lil_lambda: float  # ((2 + b) / b)^2
-    lil_delta: float  # d
+    delta: float  # d
 
 
 def lil_ucb_constants(delta: float) -> LilConstants:
@@ -87,7 +84,7 @@ def lil_ucb_constants(delta: float) -> LilConstants:
         delta: () in (0, 1), allowed probability of error; a Python number.
 
     Returns:
-        LilConstants, for `lil_ucb(problem, delta=delta, **lil_ucb_constants(delta)._asdict())`; d = 2.8e-8 at delta .1.
+        LilConstants, for `lil_ucb(problem, **lil_ucb_constants(delta)._asdict())`; d = 2.8e-8 at delta .1.
         Theorem 2 requires a lambda above 9 by a factor that tends to 1 as d falls.
 
     Raises:

@@ -12,6 +12,7 @@ from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
+from jaxbandits.noises import Sampler, Shape, sampler_of
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
@@ -34,7 +35,11 @@ class Rewards(NamedTuple):
 
 
 def environment(
-    instance: Instance, algorithm: Algorithm | Pull | None = None, *, stream: Key | None = None
+    instance: Instance,
+    algorithm: Algorithm | Pull | None = None,
+    *,
+    noise: Shape | Sampler | None = None,
+    stream: Key | None = None,
 ) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
@@ -48,53 +53,85 @@ def environment(
             of pulls of a slot, `leap`. More pulls give NaN, which ends the run, for Bernoulli arms, and for a stream
             without leaps. If None, an action has one slot and makes one pull; an action stands for an algorithm of your
             own that does not leap.
+        noise: noise of Gaussian arms in units of their noise_scale. If None, it is normal. Otherwise "uniform" on
+            [-sqrt 3, sqrt 3], "rademacher" (-1 or 1), or a function (key) -> float () of mean 0 and sub-Gaussian
+            constant 1. Theory that needs no more than that holds; sums of several pulls have no closed form.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
             algorithm, so that algorithms can be compared on the same rewards. For Gaussian arms this holds also within
             a leap; leaps of Bernoulli arms, whose sums are binomial, are refused.
 
     Returns:
-        Environment. Its noise is normal (slots,) for Gaussian arms; for Bernoulli arms uniform, (slots,) without leaps
-        and (8, slots) with them; with a stream nothing. Its memory is (), with a stream the number of pulls of each
-        arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for Gaussian arms 32
+        Environment. Its noise is `noise`, (slots,), for Gaussian arms; for Bernoulli arms uniform, (slots,) without
+        leaps and (8, slots) with them; with a stream nothing. Its memory is (), with a stream the number of pulls of
+        each arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for Gaussian arms 32
         normal variables per slot, and 64 with leaps.
 
     Raises:
-        ValueError: the instance is not valid, the algorithm makes other actions, or `stream` is no key or is given for
-            leaps of Bernoulli arms.
+        ValueError: the instance is not valid; the algorithm makes other actions; `noise` is none of these, or is given
+            for Bernoulli arms or leaps; or `stream` is no key or is given for leaps of Bernoulli arms.
     """
     problem, means = checked_instance(instance)
-    idle, declared = form_of(algorithm, idle_pull(1))
-    checks.instance("algorithm", idle, Pull)
-    slots, leap = idle.arms.size, declared.get("leap", 1)
-    is_gaussian = isinstance(problem, Gaussian)
-    checked: dict[str, Any] = {"problem": lambda: {"arms": problem.arms, "leap": leap}}
-    checked["accepts"] = partial(_accepts, problem.arms)
-    checked["admits"] = lambda answer: (answer >= 0) & (answer < problem.arms)
+    slots, leap, checked = declared_form(algorithm, problem.arms)
+    is_gaussian, sampler = isinstance(problem, Gaussian), None
+    if noise is not None:
+        sampler = sampler_of("noise", noise, means.dtype)
+        require(is_gaussian and leap == 1, "noise", "be None for Bernoulli arms, and for leaps", noise)
     if stream is not None:
         checks.key("stream", stream)
         require(
             is_gaussian or leap == 1, "stream", "be None for leaps of Bernoulli arms, whose sums are binomial", stream
         )
-        paid = _walks(means, scale(problem), stream, leap) if is_gaussian else _numbered(means, stream)
+        if sampler is not None:
+            paid = _samples(means, scale(problem), stream, sampler)
+        else:
+            paid = _walks(means, scale(problem), stream, leap) if is_gaussian else _numbered(means, stream)
 
         def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
-            _check_action(action, problem.arms, slots)
-            return paid(action, _earlier(counts, action)), counts.at[action.arms].add(action.times)
+            require_form(action, problem.arms, slots)
+            return paid(action, earlier_pulls(counts, action)), counts.at[action.arms].add(action.times)
 
         return Environment(
             lambda key: jnp.zeros(problem.arms, jnp.int32), lambda key: (), respond_stream, stream, **checked
         )
+
+    if sampler is not None:
+        several = jax.vmap(sampler)
+        one_each = _one_each(means, scale(problem))
+
+        def respond_one(action: Pull, noise: Array) -> Rewards:
+            require_form(action, problem.arms, slots)
+            return one_each(action, noise)
+
+        return memoryless(lambda key: several(jax.random.split(key, slots)), respond_one)._replace(**checked)
 
     answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
     shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
     draw = jax.random.normal if is_gaussian else jax.random.uniform
 
     def respond(action: Pull, noise: Array) -> Rewards:
-        _check_action(action, problem.arms, slots)
+        require_form(action, problem.arms, slots)
         return answer(action, noise)
 
     return memoryless(lambda key: draw(key, shape, means.dtype), respond)._replace(**checked)
+
+
+def declared_form(algorithm: Algorithm | Pull | None, arms: int) -> tuple[int, int, dict[str, Any]]:
+    """Returns the slots and the leap of an algorithm's actions, and an environment's fields for them."""
+    require_pull(algorithm)
+    idle, problem = form_of(algorithm, idle_pull(1))
+    leap = problem.get("leap", 1)
+    declared: dict[str, Any] = {"problem": lambda: {"arms": arms, "leap": leap}, "accepts": partial(_accepts, arms)}
+    declared["admits"] = lambda answer: (answer >= 0) & (answer < arms)
+    declared["pulls"] = lambda pull: jnp.sum(pull.times)
+    return idle.arms.size, leap, declared
+
+
+def require_pull(algorithm: Algorithm | Pull | None) -> None:
+    """Raises `ValueError` unless the actions of an algorithm are `Pull`."""
+    if algorithm is not None:
+        action = algorithm.idle if isinstance(algorithm, Algorithm) else algorithm
+        require(isinstance(action, Pull), "algorithm", "be an algorithm with actions mab.Pull", algorithm)
 
 
 def idle_pull(slots: int) -> Pull:
@@ -117,7 +154,7 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     return Rewards(sums, times)
 
 
-def _earlier(counts: Array, action: Pull) -> Array:
+def earlier_pulls(counts: Array, action: Pull) -> Array:
     """Counts the earlier pulls of each slot's arm, in earlier rounds and slots: int32 (slots,)."""
     is_same = jnp.tril(action.arms[None] == action.arms[:, None], -1)
     return entries(counts, action.arms) + jnp.sum(jnp.where(is_same, action.times[None], 0), axis=1, dtype=jnp.int32)
@@ -129,7 +166,7 @@ def _accepts(arms: int, pull: Pull) -> Array:
     return jnp.all(exists | (pull.times == 0))
 
 
-def _check_action(action: Pull, arms: int, slots: int) -> None:
+def require_form(action: Pull, arms: int, slots: int) -> None:
     """Raises `ValueError` for an action of another shape, or an arm that is known not to exist."""
     # Broadcasting would answer an action of another shape with too little noise.
     shape = action.arms.shape
@@ -142,6 +179,25 @@ def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
         times = action.times.astype(means.dtype)
         return Rewards(times * entries(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
+
+    return respond
+
+
+def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
+    def respond(action: Pull, noise: Array) -> Rewards:
+        rewards = entries(means, action.arms) + noise_scale * noise
+        sums = jnp.where(action.times == 0, 0, rewards)
+        return Rewards(jnp.where(action.times <= 1, sums, jnp.nan), action.times)
+
+    return respond
+
+
+def _samples(means: Array, noise_scale: float, stream: Key, sampler: Sampler) -> Callable[[Pull, Array], Rewards]:
+    one_each = _one_each(means, noise_scale)
+
+    def respond(action: Pull, before: Array) -> Rewards:
+        noise = jax.vmap(lambda arm, number: sampler(key_of(stream, arm, number)))(action.arms, before)
+        return one_each(action, noise)
 
     return respond
 

@@ -1,0 +1,17 @@
+"""Environments that say how many pulls an action makes."""
+
+from collections.abc import Callable
+
+from jaxbandits import checks
+from jaxbandits.base import Array, Environment, PyTree
+
+
+def pulls_of(name: str, environment: Environment) -> Callable[[PyTree], Array]:
+    """Returns the function that counts the pulls of an action; raises `ValueError` if the environment has none."""
+    checks.instance(name, environment, Environment)
+    if environment.pulls is None:
+        raise ValueError(
+            f"{name} must say how many pulls an action makes, in its field pulls, got None. Use "
+            "environment._replace(pulls=lambda action: ..), which returns 0 for the idle action"
+        )
+    return environment.pulls
