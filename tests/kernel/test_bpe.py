@@ -60,3 +60,9 @@ def test_active_sets_nest():
     for step in follow(candidates, rewards, beta=0.5):
         assert not np.any(np.asarray(step.state.active) & ~before)
         before = np.asarray(step.state.active)
+
+
+def test_beta_for_each_round_is_refused():
+    candidates, *_ = instance(0, 40, horizon=HORIZON)
+    with pytest.raises(ValueError, match="beta must be at least 0, got"):
+        make(candidates, beta=np.ones(HORIZON))

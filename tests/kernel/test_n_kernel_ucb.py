@@ -104,3 +104,11 @@ def test_shared_pieces_by_hand():
     np.testing.assert_allclose(column, [[0.6065306597, 1], [1, 0.6065306597]], atol=1e-10)
     table = columns(settings._replace(gram=jnp.array([[1.0, 0.5], [0.5, 2.0]])))
     assert table(jnp.int32(1)).tolist() == [0.5, 2.0]
+
+
+def test_coins_of_other_agents_or_not_below_1_are_refused():
+    candidates, _, _, coins = instance(0, 40)
+    with pytest.raises(ValueError, match=r"coins.queries must be an array of real numbers of shape \(4, 20\), got"):
+        make(candidates, coins, agents=4)
+    with pytest.raises(ValueError, match=r"coins.queries must lie in \[0, 1\)"):
+        make(candidates, coins._replace(queries=coins.queries + 1))
