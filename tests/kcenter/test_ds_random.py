@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers.kcenter_ds import KEY
+from drivers.programs import assert_same
 
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
@@ -35,6 +36,25 @@ def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
     assert end.pulls == np.where(counts > M, 2 * M, counts).sum() <= 2 * M * (4 + 3)
     exact = pairwise_sums(POINTS)[:, np.asarray(end.answer.indices)[:-1]]
     np.testing.assert_allclose(sums[counts > M], exact[counts > M])
+
+
+def test_idle_changes_no_bit():
+    algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=4)
+    answers = environment(INSTANCE, test_every=4)
+
+    @jax.jit
+    def step(state, key):
+        keys = jax.random.split(key)
+        action = algorithm.decide(keys[0], state).action
+        sample = answers.respond(action, answers.noise(keys[1]))
+        after = algorithm.observe(state, action, sample)
+        return after, algorithm.observe(after, algorithm.idle, sample)
+
+    state = algorithm.init(KEY)
+    for number in range(4):
+        state, same = step(state, jax.random.fold_in(KEY, number))
+        assert_same(same, state)
+    assert state.pulls > 4
 
 
 def test_ds_random_takes_more_queries_than_ds_ucb():

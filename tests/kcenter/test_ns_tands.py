@@ -106,16 +106,16 @@ def test_forced_queries_need_no_weights():
 @functools.cache
 def compiled(**settings):
     @jax.jit
-    def end(key, table, first_center, assumed, noise_scale):
+    def end(key, table, assumed, noise_scale):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
-        algorithm = ns_tands(instance.problem, noise_scale=assumed, first_center=first_center, delta=DELTA, **settings)
+        algorithm = ns_tands(instance.problem, noise_scale=assumed, delta=DELTA, **settings)
         return run(key, algorithm, environment(instance, algorithm), max_rounds=3000)
 
     return end
 
 
-def ended(table=TABLE, first_center=0, assumed=0.1, noise_scale=0.1, seed=0, **settings):
-    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, assumed, noise_scale)
+def ended(table=TABLE, assumed=0.1, noise_scale=0.1, seed=0, **settings):
+    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), assumed, noise_scale)
 
 
 def test_noise_scale_set_too_low_gives_wrong_centers():

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 from jaxbandits import Status, kernel, run
 from jaxbandits.numerics.gp import cross
@@ -97,6 +98,14 @@ def test_posterior_with_every_query_inducing_is_exact():
             np.testing.assert_allclose(state.shared_variance, variance, atol=1e-9)
             compared += 1
     assert compared >= 3
+
+
+def test_idle_changes_no_bit():
+    numbers = {"beta": 0.7, "noise_variance": NOISE_VARIANCE, "threshold": 40.0}
+    algorithm = kernel.approx_dis_kernel_ucb(POINTS, kernel=SE, n_agents=N, horizon=T, coins=COINS, **numbers)
+    steps, observe = follow(), jax.jit(algorithm.observe)
+    for t in (int(np.argmax(synchronised(steps))), T // 2, T - 1):
+        assert_same(observe(steps[t].state, algorithm.idle, jnp.ones(N)), steps[t].state)
 
 
 def test_a_permutation_of_the_candidates_permutes_the_queries():

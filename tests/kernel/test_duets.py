@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 import jaxbandits
 from experiments.bench.reference import kernel_duets as reference
@@ -236,6 +237,7 @@ def test_agent_that_queries_nothing_is_not_counted_and_its_reward_not_read():
     assert (state.pulls, state.t) == (2, 1)
     np.testing.assert_array_equal(state.indices[:, 0], partly_idle)
     np.testing.assert_array_equal(state.rewards[:, 0], [1.0, 0.0, 2.0])
+    assert_same(algorithm.observe(state, algorithm.idle, jnp.full(N, jnp.nan)), state)
 
 
 def test_epochs_by_hand():
@@ -280,6 +282,7 @@ def test_trim_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"beta": jnp.ones(T)}, "beta must be at least 0, got"),
         ({"epochs": 21}, r"epochs must be an integer in \[1, 20\], got 21"),
         ({"epochs": (2, 17)}, r"epochs must hold ints >= 1 summing to 20, got \(2, 17\)"),
         ({"epochs": (20, 0)}, r"epochs must hold ints >= 1 summing to 20, got \(20, 0\)"),

@@ -31,7 +31,7 @@ def drifting(make: Callable[[Array], Environment]) -> Environment:
         >>> import jaxbandits
         >>> from jaxbandits import feedback, mab
         >>> def swinging(pulls):
-        ...     swing = jnp.sin(2 * jnp.pi * pulls / 1000)
+        ...     swing = jnp.sin(2 * jnp.pi * pulls.astype(float) / 1000)
         ...     return mab.environment(mab.gaussian(jnp.stack([swing, -swing])))
         >>> algorithm = mab.ucb1(mab.Gaussian(2))
         >>> end = jaxbandits.run(jax.random.key(0), algorithm, feedback.drifting(swinging), horizon=1000)
