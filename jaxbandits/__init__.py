@@ -8,7 +8,7 @@ Every family is used in the same way; another family's lines differ only in name
 >>> key = jax.random.key(0)
 >>> instance = linear.soare(5)  # the truth: an Instance
 >>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # knows arms and noise
->>> environment = linear.environment(instance)  # answers the algorithm's pulls
+>>> environment = linear.environment(instance, algorithm)  # answers the algorithm's pulls
 >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
 >>> print(linear.is_right(instance, outcome.answer))
 True

@@ -167,10 +167,10 @@ def memoryless(noise: Callable[[Key], PyTree], respond: Callable[[PyTree, PyTree
         >>> import jaxbandits
         >>> from jaxbandits import mab
         >>> problem, means = mab.Bernoulli(2), jax.numpy.array([0.3, 0.8])
-        >>> coins = memoryless(
-        ...     noise=lambda key: jax.random.uniform(key, (1,)),
-        ...     respond=lambda pull, u: mab.Rewards((u < means[pull.arms]) * 1.0 * pull.times, pull.times),
-        ... )
+        >>> def respond(pull, u):
+        ...     is_one = (u < means[pull.arms]) & (pull.times > 0)
+        ...     return mab.Rewards(is_one.astype(float), pull.times)
+        >>> coins = memoryless(lambda key: jax.random.uniform(key, (1,)), respond)
         >>> outcome = jaxbandits.run(jax.random.key(0), mab.ttucb(problem, delta=0.1), coins, max_rounds=10**4)
         >>> print(outcome.answer)
         1

@@ -28,10 +28,10 @@ def sampler_of(name: str, noise: Any, dtype: Any) -> Sampler:
         ValueError: it is none of these, or its samples are not single numbers.
     """
     if callable(noise):
-        drawn = jax.eval_shape(noise, jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32")))
+        drawn: Any = jax.eval_shape(noise, jax.eval_shape(lambda: jax.random.key(0, impl="threefry2x32")))
         is_number = getattr(drawn, "shape", None) == () and jnp.issubdtype(drawn.dtype, jnp.floating)
         require(is_number, name, "return a number, float (), for a key", drawn)
-        return lambda key: noise(key).astype(dtype)
+        return lambda key: jnp.asarray(noise(key), dtype)
     checks.one_of(name, noise, Shape)
     if noise == "uniform":
         return lambda key: math.sqrt(3) * jax.random.uniform(key, (), dtype, -1, 1)

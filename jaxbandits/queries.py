@@ -17,7 +17,7 @@ def form_of(algorithm: Algorithm | PyTree | None, plain: PyTree) -> Form:
     """Returns the form of an algorithm's queries.
 
     Args:
-        algorithm: the algorithm, or an action of the form that it has. If None, the form is that of `plain`.
+        algorithm: the algorithm, or an action of its form. If None, `plain` is the action.
         plain: the family's plain action, which does nothing.
     """
     if isinstance(algorithm, Algorithm):

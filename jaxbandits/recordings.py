@@ -3,12 +3,11 @@
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-import jax
 import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import Array
-from jaxbandits.checks import require, show
+from jaxbandits.checks import is_concrete, require, show
 
 Order = Literal["in turn", "bootstrap"]
 
@@ -76,7 +75,7 @@ def _columns(rewards: Any) -> list[np.ndarray]:
     expected = "be a table with a column for each arm, or a list with the rewards of each arm"
     is_listed = isinstance(rewards, Sequence) and not isinstance(rewards, (str, bytes))
     require(is_listed or hasattr(rewards, "shape"), "rewards", expected, show(rewards))
-    require(not isinstance(rewards, jax.core.Tracer), "rewards", "be known before tracing", rewards)
+    require(is_concrete(rewards), "rewards", "be known before tracing", rewards)
     try:
         if is_listed:
             columns = [_real(column) for column in rewards]

@@ -120,7 +120,7 @@ def test_estimate_without_a_ridge():
 def test_xy_adaptive_counts_the_pulls_of_each_arm():
     instance = linear.canonical(0.5, 3)
     algorithm = linear.xy_adaptive(instance.arms, delta=0.1, design_steps=20)
-    state = states(algorithm, linear.environment(instance, linear.Allocation), 20)
+    state = states(algorithm, linear.environment(instance, algorithm), 20)
     np.testing.assert_array_equal(state.counts.sum(axis=1), state.pulls)
     assert (state.counts > 0).all()
 
@@ -144,7 +144,7 @@ def test_confidence_of_sampled_dimensions():
 def test_confidence_of_noisy_distances():
     instance = kcenter.distance_instance(np.abs(np.subtract.outer([0, 0.3, 1], [0, 0.3, 1])), k=2, noise_scale=0.1)
     algorithm = kcenter.ns_ts(instance.problem, delta=0.1, noise_scale=0.1)
-    state = states(algorithm, kcenter.environment(instance), 20)
+    state = states(algorithm, kcenter.environment(instance, algorithm), 20)
     interval = jax.vmap(lambda state: kcenter.confidence(state, instance.problem, delta=0.1, noise_scale=0.1))(state)
     counts = np.maximum(state.samples.counts, 1)
     means = (state.samples.sums.total + state.samples.sums.lost) / counts

@@ -11,7 +11,14 @@ import jaxbandits
 
 MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits.")]
 # Whole runs that compile for four seconds or more. The tests of their family run the same programs anyway.
-LONG = ("cpe", "kernel", "linear", "kernel._shared.traffic.messages", "numbering.numbered", "testing.check")
+LONG = (
+    "cpe",
+    "kernel",
+    "linear",
+    "kernel._shared.traffic.messages",
+    "engine.results.comparison.compare",
+    "testing.check",
+)
 EXAMPLES = [
     pytest.param(
         example,

@@ -19,11 +19,15 @@ POINTS = kcenter.dimension_instance(kcenter.contrast_rows(5, 40, seed=0), k=3)
 PLACES = np.array([0.0, 0.3, 0.55, 1.0])
 NOISY = kcenter.distance_instance(np.abs(np.subtract.outer(PLACES, PLACES)), k=3, noise_scale=0.2)
 JUDGED = kcenter.distance_instance(np.abs(np.subtract.outer(PLACES, PLACES)), k=3, noise="bernoulli")
+COUNTS = kcenter.Counts(jnp.zeros((4, 2), jnp.int32), jnp.zeros(2, jnp.int32), NOISY.problem)
 VALUES = kernel.tabular(np.arange(4.0)[:, None], np.arange(4.0), noise_scale=0.5)
 AGENTS = {"kernel": kernel.paper_kernel("h1"), "horizon": 6, "beta": 1.0, "noise_variance": 0.25, "n_agents": 2}
 DESIGN = fullbandit.make_design(fullbandit.cyclic_support(5, 3), 3)
 ARMS, ONES = mab.gauss4(), mab.gk1()
 TOP3 = fullbandit.synthetic(0, 5, 3, 0.3)
+ALLOCATION = linear.Allocation(jnp.zeros(3, int))
+BRIDGE = linear.Bridge(jnp.zeros(3, int), jnp.zeros(3, int), jnp.zeros(3))
+LEAPING = linear.lingape(SOARE.arms, delta=0.1, leap=2)
 
 
 class Case(NamedTuple):
@@ -46,12 +50,12 @@ def cases():
         ),
         "xy_adaptive": Case(
             linear.xy_adaptive(SOARE.arms, delta=0.1, design_steps=20),
-            linear.environment(SOARE, linear.Allocation, stream=STREAM),
+            linear.environment(SOARE, ALLOCATION, stream=STREAM),
             lambda state: state.counts,
         ),
         "coci": Case(
             cpe.coci(BEST.problem, delta=0.1, leap=4),
-            cpe.environment(BEST, leap=4, stream=STREAM),
+            cpe.environment(BEST, cpe.coci(BEST.problem, delta=0.1, leap=4), stream=STREAM),
             lambda state: state.statistics.counts,
         ),
         "clucb": Case(
@@ -59,30 +63,34 @@ def cases():
             cpe.environment(BEST, stream=STREAM),
             lambda state: state.statistics.counts,
         ),
-        "cts": Case(cpe.cts(BEST.problem), cpe.environment(BEST, cpe.Play, stream=STREAM), lambda state: state.counts),
+        "cts": Case(
+            cpe.cts(BEST.problem),
+            cpe.environment(BEST, cpe.cts(BEST.problem), stream=STREAM),
+            lambda state: state.counts,
+        ),
         "icb": Case(
             fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1),
-            fullbandit.environment(TOP3, DESIGN, stream=STREAM),
+            fullbandit.environment(TOP3, fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1), stream=STREAM),
             lambda state: state.counts,
         ),
         "ds_random": Case(
             kcenter.ds_random(POINTS.problem, delta=0.1, test_every=3),
-            kcenter.environment(POINTS, test_every=3, stream=STREAM),
+            kcenter.environment(POINTS, kcenter.ds_random(POINTS.problem, delta=0.1, test_every=3), stream=STREAM),
             lambda state: state.counts,
         ),
         "ns_ts": Case(
             kcenter.ns_ts(NOISY.problem, delta=0.1, noise_scale=0.2),
-            kcenter.environment(NOISY, stream=STREAM),
+            kcenter.environment(NOISY, kcenter.ns_ts(NOISY.problem, delta=0.1, noise_scale=0.2), stream=STREAM),
             lambda state: state.samples.counts,
         ),
         "ns_random": Case(
             kcenter.ns_random(NOISY.problem, delta=0.1, noise_scale=0.2, test_every=4),
-            kcenter.environment(NOISY, action=kcenter.Counts, stream=STREAM),
+            kcenter.environment(NOISY, COUNTS, stream=STREAM),
             lambda state: state.samples.counts,
         ),
         "n_kernel_ucb": Case(
             kernel.n_kernel_ucb(VALUES.candidates, **AGENTS),
-            kernel.environment(VALUES, n_agents=2, stream=STREAM),
+            kernel.environment(VALUES, kernel.n_kernel_ucb(VALUES.candidates, **AGENTS), stream=STREAM),
             lambda state: state.t,
         ),
         "ttucb": Case(
@@ -135,7 +143,7 @@ def test_slots_of_one_arm_pay_its_next_rewards():
 @pytest.fixture(scope="module")
 def linear_sums():
     """Returns the rewards of pulls of arm 1: one by one, the same ones together, and all arms at once."""
-    single, many = (linear.environment(SOARE, kind, stream=STREAM) for kind in (linear.Pull, linear.Allocation))
+    single, many = (linear.environment(SOARE, action, stream=STREAM) for action in (None, ALLOCATION))
 
     @jax.jit
     def sums():
@@ -193,8 +201,8 @@ def test_stream_of_signs_depends_on_the_number_alone():
 def test_stream_of_a_pair_of_nodes_is_symmetric():
     """The reward does not depend on which node is the center, or on its slot."""
     n = NOISY.problem.n
-    for instance, kind in ((NOISY, kcenter.Pull), (JUDGED, kcenter.Pull)):
-        respond = jax.jit(kcenter.environment(instance, action=kind, stream=STREAM).respond)
+    for instance in (NOISY, JUDGED):
+        respond = jax.jit(kcenter.environment(instance, stream=STREAM).respond)
 
         def reward(node, slot, centers, before, respond=respond, problem=instance.problem):
             action = kcenter.Pull(
@@ -204,36 +212,36 @@ def test_stream_of_a_pair_of_nodes_is_symmetric():
 
         assert reward(1, 0, [2, 0], 3) == reward(2, 1, [3, 1], 3)
     assert reward(n, 0, [2, 0], 0).shape == ()
-    several = kcenter.environment(NOISY, action=kcenter.Counts, stream=STREAM)
-    counts = kcenter.Counts(jnp.zeros((4, 2), jnp.int32).at[1, 0].set(5), jnp.array([2, 0], jnp.int32), NOISY.problem)
+    several = kcenter.environment(NOISY, COUNTS, stream=STREAM)
+    counts = COUNTS._replace(pulls=COUNTS.pulls.at[1, 0].set(5), centers=jnp.array([2, 0], jnp.int32))
     sums, _ = several.respond(several.init(KEY), counts, ())
-    respond = jax.jit(kcenter.environment(NOISY, action=kcenter.Pull, stream=STREAM).respond)
+    respond = jax.jit(kcenter.environment(NOISY, stream=STREAM).respond)
     pull = kcenter.Pull(*map(jnp.int32, (1, 0)), counts.centers, jnp.zeros((), bool), NOISY.problem)
     ones = [respond(jnp.full((4, 2), i, jnp.int32), pull, ())[0] for i in range(5)]
     np.testing.assert_allclose(sums[1, 0], sum(ones), rtol=1e-10)
 
 
 def test_stream_noise_of_an_agent_does_not_depend_on_its_query():
-    respond = jax.jit(kernel.environment(VALUES, n_agents=3, stream=STREAM).respond)
+    respond = jax.jit(kernel.environment(VALUES, jnp.full(3, 4), stream=STREAM).respond)
     t = jnp.int32(4)
     a, b = (np.asarray(respond(t, jnp.int32(q), ())[0]) for q in ([0, 1, 2], [3, 1, 0]))
     np.testing.assert_allclose(a - [0, 1, 2], b - [3, 1, 0], atol=1e-14)
     assert len(np.unique(a - [0, 1, 2])) == 3
-    fewer, _ = kernel.environment(VALUES, n_agents=2, stream=STREAM).respond(t, jnp.int32([0, 1]), ())
+    fewer, _ = kernel.environment(VALUES, jnp.full(2, 4), stream=STREAM).respond(t, jnp.int32([0, 1]), ())
     np.testing.assert_allclose(fewer, a[:2], atol=1e-14)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: linear.environment(SOARE, linear.Bridge, stream=STREAM), "stream must be None for a Bridge"),
-        (
-            lambda: linear.environment(linear.canonical(0.5), noise="sign", leap=2, stream=STREAM),
-            "stream must be None",
-        ),
+        (lambda: linear.environment(SOARE, BRIDGE, stream=STREAM), "stream must be None for a Bridge"),
+        (lambda: linear.environment(SOARE, LEAPING, noise="sign", stream=STREAM), "stream must be None for a Bridge"),
         (lambda: fullbandit.environment(TOP3, DESIGN, noise="bernoulli", stream=STREAM), "stream must be None|theta"),
-        (lambda: kcenter.environment(JUDGED, action=kcenter.Counts, stream=STREAM), "stream must be None for binomial"),
-        (lambda: kcenter.environment(POINTS, leap=2, stream=STREAM), "stream must be None for leaps, of whose samples"),
+        (lambda: kcenter.environment(JUDGED, COUNTS, stream=STREAM), "stream must be None for binomial"),
+        (
+            lambda: kcenter.environment(POINTS, kcenter.ds_ucb(POINTS.problem, delta=0.1, leap=2), stream=STREAM),
+            "stream must be None for leaps, of whose samples",
+        ),
     ],
 )
 def test_unsupported_stream_is_refused(call, message):

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from experiments.bench import switching
 from experiments.bench.loops import per_second
 from experiments.bench.reference import mab as plain
 
@@ -41,6 +42,16 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
             return m + stats.norm.isf(1 / t) * law.noise_scale / np.sqrt(N)
         return stats.beta.isf(1 / t, 1 + m * N, 1 + N - m * N)
 
+    changing = {
+        "D-UCB": lambda: switching.discounted_ucb(law.noise_scale),
+        "SW-UCB": lambda: switching.sliding_window_ucb(law.noise_scale),
+        "M-UCB": lambda: switching.m_ucb(law.noise_scale),
+        "Exp3": lambda: switching.exp3(rng),
+        "Exp3-IX": lambda: switching.exp3_ix(rng),
+        "elimination, batches": lambda: switching.batched_elimination(law.noise_scale, DELTA),
+    }
+    if rule in changing:
+        return changing[rule]()
     if rule in ("SR", "SH"):
         phases = plain.successive_rejects_phases if rule == "SR" else plain.sequential_halving_phases
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1

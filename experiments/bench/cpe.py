@@ -52,7 +52,7 @@ def pulls(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case
     instance = getattr(cpe, name)()
 
     def case(rule: str, block: int, factory: Callable[..., Algorithm], width: int) -> Case:
-        build = always(partial(factory, instance.problem), cpe.environment(instance, leap=block))
+        build = always(partial(factory, instance.problem), cpe.environment(instance, factory(instance.problem)))
         label, plain = rule if block == 1 else f"{rule}, blocks", partial(loops.coci, instance)
         return Case("cpe", label, name, build=build, plain=plain, max_rounds=10**6, lanes=width, runs=RUNS)
 
@@ -62,7 +62,7 @@ def pulls(name: str = "top2of6", lanes: Iterable[int] = LANES[1:2]) -> list[Case
 def plays(width: int | None = None, names: Iterable[str] = ("P-FWS",)) -> list[Case]:
     """Returns cases of whole trees on the published graph of 20 edges; all rules if `names` is empty."""
     instance = cpe.spanning_trees_e20()
-    environment = cpe.environment(instance, cpe.Play)
+    environment = cpe.environment(instance, cpe.pfws(instance.problem, delta=DELTA))
     fixed_key = jax.random.key(0)
 
     def same_numbers(algorithm: Algorithm) -> Algorithm:

@@ -31,13 +31,14 @@ def cases() -> list[Case]:
     """
     instance = linear.soare(6)
 
-    def case(rule: str, factory: Callable[..., Algorithm], action: type, loop: Any, rounds: int, **known: Any) -> Case:
+    def case(rule: str, factory: Callable[..., Algorithm], loop: Any, rounds: int, **known: Any) -> Case:
         plain = partial(rate, partial(loop, rule), instance) if loop else lambda: np.nan
-        build = always(partial(factory, instance.arms, **known), linear.environment(instance, action))
+        make = partial(factory, instance.arms, **known)
+        build = always(make, linear.environment(instance, make()))
         return Case("linear", rule, "soare(6)", build=build, plain=plain, max_rounds=rounds, lanes=LANES, runs=RUNS)
 
-    designed = partial(case, action=linear.Allocation, rounds=PHASES)
-    pulled = partial(case, action=linear.Pull, rounds=ROUNDS)
+    designed = partial(case, rounds=PHASES)
+    pulled = partial(case, rounds=ROUNDS)
     return [
         designed("RAGE", linear.rage, loop=phased, delta=DELTA),
         designed("OD-LinBAI", linear.od_linbai, loop=phased, horizon=HORIZON),

@@ -34,8 +34,8 @@ def cases(quizzes: tuple[str, ...] = QUIZZES[:1], samplers: tuple[str, ...] = ("
         for rule, factory in RULES.items():
             is_slow = rule.startswith("SA-FOA")
             for sampler in samplers[:1] if is_slow else samplers:
-                environment = fullbandit.environment(crowd, design, noise=SAMPLERS[sampler])
-                build = always(partial(factory, design), environment)
+                make = partial(factory, design)
+                build = always(make, fullbandit.environment(crowd, make(), noise=SAMPLERS[sampler]))
                 label = f"{quiz}, n = {n}" + (f", {sampler}" if len(samplers) > 1 else "")
                 plain, (lanes, runs) = partial(loops.top_k, rule, design, crowd), (8, 2) if is_slow else (64, 16)
                 shape: dict[str, Any] = {"max_rounds": 100_000, "lanes": lanes, "runs": runs, "chunk": 8}

@@ -38,14 +38,14 @@ def cases(sizes: tuple[int, ...] = SIZES[:1], small: tuple[int, ...] = SMALL[:1]
         nodes = jnp.arange(n, dtype=jnp.int32)
         instance = kcenter.DimensionInstance(kcenter.Dimensions(n, m, K, LEVELS), shared, table, nodes)
         make = partial(factory, instance.problem, delta=DELTA, leap=leap)
-        build = always(make, kcenter.environment(instance, leap=leap))
+        build = always(make, kcenter.environment(instance, make()))
         lanes, plain = 64 if n <= 1000 else 8, partial(loops.sampling, points[:n])
         return Case("kcenter", rule, f"crops, n = {n}", build=build, plain=plain, max_rounds=rounds, lanes=lanes)
 
-    def noisy(rule: str, factory: Any, *, n: int, k: int, rounds: int, plain: Any, **action: Any) -> Case:
+    def noisy(rule: str, factory: Any, *, n: int, k: int, rounds: int, plain: Any) -> Case:
         instance = kcenter.distance_instance(distances[:n, :n], k=k, noise_scale=NOISE_SCALE)
         make = partial(factory, instance.problem, delta=DELTA, noise_scale=NOISE_SCALE)
-        build = always(make, kcenter.environment(instance, **action))
+        build = always(make, kcenter.environment(instance, make()))
         plain = partial(plain, np.asarray(distances[:n, :n]))
         return Case("kcenter", rule, f"crops, n = {n}", build=build, plain=plain, max_rounds=rounds, lanes=64)
 
@@ -60,7 +60,7 @@ def cases(sizes: tuple[int, ...] = SIZES[:1], small: tuple[int, ...] = SMALL[:1]
         for tracking in ("difference", "ratio"):
             factory, plain = partial(kcenter.ns_tands, tracking=tracking), partial(loops.tracking, how=tracking)
             shape = {"n": n, "k": SMALL_K, "rounds": CUT}
-            listed.append(noisy(f"NS-TandS, {tracking}", factory, **shape, plain=plain, action=kcenter.Pull))
+            listed.append(noisy(f"NS-TandS, {tracking}", factory, **shape, plain=plain))
     return listed
 
 

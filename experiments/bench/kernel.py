@@ -74,7 +74,7 @@ def build(rule: str, dtype: str, beta: jax.Array, key: jax.Array) -> tuple[Algor
     instance = branin(key, size=SIZE, dtype=dtype)
     settings = {"kernel": paper_kernel("branin"), "n_agents": AGENTS, "horizon": HORIZON, "beta": beta}
     algorithm = RULES[rule](instance.candidates, noise_variance=NOISE_VARIANCE, **settings)
-    return algorithm, kernel.environment(instance, n_agents=AGENTS)
+    return algorithm, kernel.environment(instance, algorithm)
 
 
 @cache

@@ -28,16 +28,17 @@ def cases() -> list[Case]:
     static, exact = (partial(rule, arms, allocation) for rule in (linear.xy_static, linear.xy_static_exact))
     loop = partial(loops.lingape, instance)
 
-    def case(rule: str, factory: Any, action: Any, plain: Any, max_rounds: int, **more: Any) -> Case:
-        build = always(partial(factory, delta=0.05), linear.environment(instance, action))
+    def case(rule: str, factory: Any, plain: Any, max_rounds: int, **more: Any) -> Case:
+        make = partial(factory, delta=0.05)
+        build = always(make, linear.environment(instance, make()))
         return Case("linear", rule, "soare(5)", build=build, plain=plain, max_rounds=max_rounds, lanes=256, **more)
 
     return [
-        case("LinGapE", lingape, linear.Pull, loop, 8 * ROUNDS),
-        case("LinGapE, leap", partial(lingape, leap=LEAP), linear.Pull, loop, LEAP_ROUNDS),
-        case("XY-static", static, linear.Allocation, loops.xy_static, 10**5, runs=8),
-        case("XY-static, every pull", exact, linear.Bridge, loops.xy_static, 10**5, runs=8),
-        case("XY-adaptive", adaptive, linear.Allocation, loops.xy_adaptive, 100, runs=2, chunk=4),
+        case("LinGapE", lingape, loop, 8 * ROUNDS),
+        case("LinGapE, leap", partial(lingape, leap=LEAP), loop, LEAP_ROUNDS),
+        case("XY-static", static, loops.xy_static, 10**5, runs=8),
+        case("XY-static, every pull", exact, loops.xy_static, 10**5, runs=8),
+        case("XY-adaptive", adaptive, loops.xy_adaptive, 100, runs=2, chunk=4),
         *ratios.cases(),
         *designs.cases(),
     ]
@@ -51,7 +52,8 @@ def more_cases(options: Settings) -> list[Case]:
         for leap, dtype in ((1, jnp.float64), (1, jnp.float32), (LEAP, jnp.float64)):
             instance = make(dtype=dtype)
             rule, where = f"LinGapE{', leap' * (leap > 1)}", f"{name}, {jnp.dtype(dtype).name}"
-            build = always(partial(linear.lingape, instance.arms, delta=0.05, leap=leap), linear.environment(instance))
+            make_rule = partial(linear.lingape, instance.arms, delta=0.05, leap=leap)
+            build = always(make_rule, linear.environment(instance, make_rule()))
             for lanes in QUICK_LANES if options.quick else LANES:
                 width = side_by_side(local_mesh()) * lanes
                 least = LEAST // (10 if options.quick else 1) // width

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiments.bench import arms
+from experiments.bench import arms, switching
 from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import mab
@@ -50,6 +50,7 @@ SURE: dict[str, Callable[..., Algorithm]] = {
     "KL-LUCB": mab.kl_lucb,
     "UGapE": mab.ugape,
     "elimination": mab.successive_elimination,
+    "elimination, batches": mab.batched_elimination,
     "lil'UCB": mab.lil_ucb,
 }
 BUDGET: dict[str, Callable[..., Algorithm]] = {
@@ -68,11 +69,18 @@ REGRET: dict[str, Callable[..., Algorithm]] = {
     "Thompson": mab.thompson,
     "MOSS": partial(mab.moss, horizon=ROUNDS),
     "MOSS, anytime": mab.moss_anytime,
+    "D-UCB": partial(mab.discounted_ucb, discount=switching.DISCOUNT),
+    "SW-UCB": partial(mab.sliding_window_ucb, window=switching.WINDOW),
+    "M-UCB": partial(mab.m_ucb, window=switching.SPAN, threshold=switching.DRIFT, gamma=switching.SHARE),
+    "Exp3": partial(mab.exp3, gamma=switching.GAMMA),
+    "Exp3-IX": partial(mab.exp3_ix, eta=switching.ETA, gamma=switching.BIAS),
 }
 LAW = {
     "TaS": "Bernoulli",
     "KL-LUCB": "Bernoulli",
     "KL-UCB": "Bernoulli",
+    "Exp3": "Bernoulli",
+    "Exp3-IX": "Bernoulli",
 }  # the law of the arms that each is mostly used for
 
 

@@ -45,7 +45,6 @@ FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "LinTTTS": partial(linear.lin_ttts, draws=DRAWS),
     "PEPS": linear.peps,
 }
-STEPS = ("FWS", "LinGame", "LinGame-C", "Lazy TaS", "PEPS")  # rules whose actions are `linear.Step`
 LONGER = {"Lazy TaS": 8}  # factor of the rounds on K = 50, d = 20: its plans get rarer as a run gets longer
 DEAR = {"LinGame-C": 4, "LinTTTS": 16, "PEPS": 16}  # divisors of the number of rounds
 
@@ -63,11 +62,8 @@ def case_of(rule: str, where: str) -> Case:
     stop = linear.likelihood_ratio(thresholds.log_t(arms=len(instance.arms)), delta=DELTA)
     settings: dict[str, Any] = {"stop": stop, "ridge": RIDGE}
     settings |= TIRINZONI.get(rule, {}) if where == LARGE else {}  # as printed
-    environment = linear.environment(instance, linear.Step if rule in STEPS else linear.Pull)
-    build, plain = (
-        always(partial(FACTORIES[rule], instance.arms, **settings), environment),
-        partial(rate, rule, instance),
-    )
+    make = partial(FACTORIES[rule], instance.arms, **settings)
+    build, plain = always(make, linear.environment(instance, make())), partial(rate, rule, instance)
     name, bar = f"{rule}, ratios", BARS[where].get(rule)
     shape = {"max_rounds": rounds, "lanes": lanes, "runs": runs}
     return Case("linear", name, where, build=build, plain=plain, bar=bar, published=published, **shape)

@@ -84,7 +84,8 @@ def timed(build: Callable, tasks: Any = None, **settings: Any) -> tuple[float, j
 def lingape(leap: int = 1) -> Callable:
     """Builds LinGapE on soare(5)."""
     instance = linear.soare(5)
-    return always(partial(linear.lingape, instance.arms, delta=0.05, leap=leap), linear.environment(instance))
+    make = partial(linear.lingape, instance.arms, delta=0.05, leap=leap)
+    return always(make, linear.environment(instance, make()))
 
 
 def overheads(options: Settings) -> Iterator[Row]:
@@ -104,7 +105,8 @@ def overhead(lanes: int, rounds: int, repeats: int) -> tuple[float, float]:
 
         def chunk(_: jax.Array, carry: Any) -> Any:
             settings = {"max_rounds": rounds, "chunk": CHUNK, "axis_name": "lanes"}
-            outcome, _ = advance(algorithm, environment, keys, *carry, **settings)
+            state, memory, made = carry
+            outcome, _ = advance(algorithm, environment, keys, state, memory, rounds=made, **settings)
             return outcome.state, outcome.memory, outcome.rounds
 
         start = algorithm.init(keys.init), environment.init(keys.memory), jnp.zeros((), jnp.int32)
@@ -141,7 +143,8 @@ def occupancies(options: Settings) -> Iterator[Row]:
 
     def of_gap(gap: jax.Array, key: jax.Array) -> tuple[Algorithm, Environment]:
         instance = linear.Instance(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
-        return linear.lingape(arms, delta=0.05), linear.environment(instance)
+        algorithm = linear.lingape(arms, delta=0.05)
+        return algorithm, linear.environment(instance, algorithm)
 
     def pareto(exponent: float, task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
         return walk(jnp.ceil(500 * jax.random.pareto(key, exponent)).astype(int)), NOISE

@@ -79,24 +79,27 @@ def of_mab() -> list[Twin]:
 def of_linear() -> list[Twin]:
     """Returns LinGapE and designs, rules that stop by likelihood ratios, and the regret of two rules."""
 
-    def soare(dtype: str, factory: Any, action: type) -> Built:
+    def soare(dtype: str, factory: Any) -> Built:
         instance = linear.soare(5, dtype=dtype)
         given = (linear.xy_allocation(instance.arms).allocation,) if factory is linear.xy_static else ()
-        return factory(instance.arms, *given, delta=0.05), linear.environment(instance, action)
+        algorithm = factory(instance.arms, *given, delta=0.05)
+        return algorithm, linear.environment(instance, algorithm)
 
-    def ratio(dtype: str, factory: Any, action: type) -> Built:
+    def ratio(dtype: str, factory: Any) -> Built:
         instance = linear.soare(6, OMEGA, dtype=dtype)
         stop = linear.likelihood_ratio(thresholds.log_t(arms=len(instance.arms)), delta=0.1)
-        return factory(instance.arms, stop=stop), linear.environment(instance, action)
+        algorithm = factory(instance.arms, stop=stop)
+        return algorithm, linear.environment(instance, algorithm)
 
     def regret(dtype: str, factory: Any) -> Built:
         instance = linear.soare(6, dtype=dtype)
-        return factory(instance.arms), linear.environment(instance)
+        algorithm = factory(instance.arms)
+        return algorithm, linear.environment(instance, algorithm)
 
     designs = (
-        ("LinGapE", linear.lingape, linear.Pull, 4000),
-        ("XY-static", linear.xy_static, linear.Allocation, 4000),
-        ("XY-adaptive", linear.xy_adaptive, linear.Allocation, 1000),
+        ("LinGapE", linear.lingape, 4000),
+        ("XY-static", linear.xy_static, 4000),
+        ("XY-adaptive", linear.xy_adaptive, 1000),
     )
     right = judged(linear.is_right, linear.soare(5))
     listed = [
@@ -104,21 +107,20 @@ def of_linear() -> list[Twin]:
             "linear",
             name,
             "soare(5)",
-            build=fixed(soare, factory=rule, action=action),
+            build=fixed(soare, factory=rule),
             seeds=seeds,
             is_right=right,
             delta=0.05,
         )
-        for name, rule, action, seeds in designs
+        for name, rule, seeds in designs
     ]
     right = judged(linear.is_right, linear.soare(6, OMEGA))
-    pulls = {"uniform": linear.uniform, "LinGapE": linear.lingape_glr, "L-T3C": linear.l_t3c}
-    steps = {"FWS": linear.fws, "LinGame": linear.lingame, "Lazy TaS": linear.lazy_tas}
-    for action, rules in ((linear.Pull, pulls), (linear.Step, steps)):
-        for name, rule in rules.items():
-            build = fixed(ratio, factory=rule, action=action)
-            twin = Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build=build, seeds=40_000, is_right=right)
-            listed.append(twin)
+    rules = {"uniform": linear.uniform, "LinGapE": linear.lingape_glr, "L-T3C": linear.l_t3c, "FWS": linear.fws}
+    rules |= {"LinGame": linear.lingame, "Lazy TaS": linear.lazy_tas}
+    for name, rule in rules.items():
+        build = fixed(ratio, factory=rule)
+        twin = Twin("linear", f"{name}, ratios", f"soare(6, {OMEGA})", build=build, seeds=40_000, is_right=right)
+        listed.append(twin)
     tilted = linear.soare(6)
     means = tilted.arms @ tilted.theta
     lost = jnp.max(means) - means
@@ -143,7 +145,8 @@ def of_fullbandit() -> list[Twin]:
             fullbandit.make_design(support, crowd.k, dtype=dtype),
             fullbandit.crowdsourcing("it", dtype=dtype),
         )
-        return factory(design), fullbandit.environment(quiz, design, noise="bernoulli_normal")
+        algorithm = factory(design)
+        return algorithm, fullbandit.environment(quiz, algorithm, noise="bernoulli_normal")
 
     right = judged(fullbandit.is_right, crowd, epsilon=0.5)
     return [
@@ -174,13 +177,13 @@ def of_kcenter() -> list[Twin]:
         return kcenter.distance_instance(distances, k=3, noise_scale=0.1)
 
     def sampled(dtype: str, factory: Any) -> Built:
-        return factory(problem, delta=0.1, leap=1, dtype=dtype), kcenter.environment(images, leap=1)
+        algorithm = factory(problem, delta=0.1, leap=1, dtype=dtype)
+        return algorithm, kcenter.environment(images, algorithm)
 
-    def noisy(dtype: str, factory: Any, action: type) -> Built:
+    def noisy(dtype: str, factory: Any) -> Built:
         instance = observed(dtype)
-        return factory(instance.problem, delta=0.1, noise_scale=0.1, dtype=dtype), kcenter.environment(
-            instance, action=action
-        )
+        algorithm = factory(instance.problem, delta=0.1, noise_scale=0.1, dtype=dtype)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     listed = []
     for name, rule, seeds in (("DS-UCB", kcenter.ds_ucb, 2000), ("DS-TS", kcenter.ds_ts, 500)):
@@ -188,11 +191,11 @@ def of_kcenter() -> list[Twin]:
         build = fixed(sampled, factory=rule)
         twin = Twin("kcenter", name, f"crops, n = {NODES}", build=build, seeds=seeds, is_right=right)
         listed.append(twin)
-    rules = {"NS-TS": (kcenter.ns_ts, kcenter.PairPull)}
+    rules: dict[str, Callable[..., Algorithm]] = {"NS-TS": kcenter.ns_ts}
     for tracking in ("difference", "ratio"):
-        rules[f"NS-TandS, {tracking}"] = partial(kcenter.ns_tands, tracking=tracking), kcenter.Pull
-    for name, (rule, action) in rules.items():
-        build = fixed(noisy, factory=rule, action=action)
+        rules[f"NS-TandS, {tracking}"] = partial(kcenter.ns_tands, tracking=tracking)
+    for name, rule in rules.items():
+        build = fixed(noisy, factory=rule)
         right = judged(kcenter.is_right, observed("float64"))
         twin = Twin("kcenter", name, f"crops, n = {FEW}", build=build, seeds=5000, is_right=right)
         listed.append(twin)
@@ -204,11 +207,13 @@ def of_cpe() -> list[Twin]:
 
     def made(dtype: str, factory: Any) -> Built:
         instance = cpe.top2of6(dtype=dtype)
-        return factory(instance.problem, delta=0.1, observations="binary"), cpe.environment(instance)
+        algorithm = factory(instance.problem, delta=0.1, observations="binary")
+        return algorithm, cpe.environment(instance, algorithm)
 
     def played(dtype: str) -> Built:
         instance = cpe.top2of6(dtype=dtype)
-        return cpe.pfws(instance.problem, delta=0.1, noise_scale=0.5), cpe.environment(instance, cpe.Play)
+        algorithm = cpe.pfws(instance.problem, delta=0.1, noise_scale=0.5)
+        return algorithm, cpe.environment(instance, algorithm)
 
     right = judged(cpe.is_right, cpe.top2of6())
     rules = {"COCI": cpe.coci, "uniform": cpe.uniform, "CLUCB": cpe.clucb}
@@ -240,7 +245,7 @@ def of_kernel() -> list[Twin]:
                 kernel.round_regret(instance),
             )
             curves = jaxbandits.record(at=[HORIZON], by="rounds", value=kernel.messages, total=regret)
-            return algorithm, kernel.environment(instance, n_agents=AGENTS), curves
+            return algorithm, kernel.environment(instance, algorithm), curves
 
         return of
 

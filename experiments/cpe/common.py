@@ -112,7 +112,7 @@ def runs(
         del key  # the run's own key; the rules must share their samples
         algorithm = RULES[rule](first.problem, **common, **task["settings"])
         stream = jax.random.fold_in(jax.random.key(samples), task["replicate"])
-        environment = cpe.environment(first._replace(arms=task["arms"]), leap=leap, stream=stream)
+        environment = cpe.environment(first._replace(arms=task["arms"]), algorithm, stream=stream)
         algorithm = adapt(algorithm, task) if adapt else algorithm
         return (algorithm, environment, curves(task, first)) if curves else (algorithm, environment)
 

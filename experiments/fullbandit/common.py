@@ -36,7 +36,7 @@ def quiz_runs(
     heading: str,
     correct: np.ndarray,
     rule: Callable[[Design], Algorithm],
-    environment: Callable[[Design], Environment],
+    environment: Callable[[Algorithm], Environment],
     designs: Design,
     *,
     options: Settings,
@@ -54,7 +54,12 @@ def quiz_runs(
         return {"optimal": fullbandit.is_right(counts, outcome.answer)}
 
     settings = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": judged, "chunk": chunk}
-    return simulate(heading, lambda design, key: (rule(design), environment(design)), designs, **settings)
+
+    def build(design: Design, key: jax.Array) -> tuple[Algorithm, Environment]:
+        algorithm = rule(design)
+        return algorithm, environment(algorithm)
+
+    return simulate(heading, build, designs, **settings)
 
 
 def all_optimal(sweeps: Sequence[jaxbandits.Results]) -> Claim:

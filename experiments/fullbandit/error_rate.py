@@ -7,6 +7,7 @@ conservative the rules are.
 """
 
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -19,6 +20,7 @@ from experiments.report import Claim, Report, joined, lines_by, listed, means, n
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Outcome, fullbandit
+from jaxbandits.base import Algorithm, Environment
 
 THETA = (0.2, 0.5, 0.0, 0.4, 0.1, 0.3)
 SIZE = 2
@@ -44,12 +46,12 @@ def run(options: Settings) -> Report:
     parts, pulls, errors = {}, {}, {}
     for name, factory in RULES.items():
         rule = partial(factory, design, delta=DELTA, epsilon=EPSILON)
-        columns = simulate(
-            f"error rate: {name}",
-            lambda scale, key, rule=rule: (rule(noise_scale=scale), fullbandit.environment(instance, design)),
-            jnp.asarray(SCALES),
-            **settings,
-        ).columns
+
+        def build(scale: jax.Array, key: jax.Array, rule: Any = rule) -> tuple[Algorithm, Environment]:
+            algorithm = rule(noise_scale=scale)
+            return algorithm, fullbandit.environment(instance, algorithm)
+
+        columns = simulate(f"error rate: {name}", build, jnp.asarray(SCALES), **settings).columns
         parts[name] = columns | {"wrong": ~columns["good"]}
         at = [f"{name}, sigma = {sigma:g}" for sigma in sigmas]
         pulls[name] = lines_by([f"{where}, pulls" for where in at], columns)

@@ -65,7 +65,8 @@ def path_runs(
     """Runs an algorithm that tracks a design on every row of a table; `simulated` goes to `simulate`."""
 
     def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
-        return rule(task["design"]), fullbandit.environment(task["instance"], task["design"])
+        algorithm = rule(task["design"])
+        return algorithm, fullbandit.environment(task["instance"], algorithm)
 
     columns = simulate(heading, build, table, seeds=1, **simulated).columns
     return columns | {"gap": columns["task.gap"]}

@@ -39,12 +39,11 @@ LATE = 3  # factor over sum_p T*_p beta from which on a run has gone astray
 
 
 class Rule(NamedTuple):
-    """A rule that samples dimensions, or a noisy one, which has an action."""
+    """A rule that samples dimensions, or one of noisy distances."""
 
     rule: Callable[..., Algorithm]
     seeds: int  # runs of each instance and delta
     drawn: Mapping[str, int] = LEAP  # dimensions per round
-    action: type | None = None
     queries: int = 1  # queries per round
     time: int = TIME  # sum_p T*_p
 
@@ -59,11 +58,11 @@ SAMPLED = {
     "DS-TS": Rule(partial(ds_ts, ties="lowest"), 1, drawn={"leap": 8}),
 }
 NOISY = {
-    THOMPSON: Rule(ns_ts, 2, action=kcenter.PairPull, queries=2),
-    DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1, action=kcenter.Pull),
-    RATIO: Rule(partial(ns_tands, tracking="ratio"), 3, action=kcenter.Pull),
-    BATCHES: Rule(partial(track_and_stop, test_every=50), 3, action=kcenter.Counts, queries=50),
-    LONG: Rule(partial(track_and_stop, test_every=5000), 8, action=kcenter.Counts, queries=5000, time=LONG_TIME),
+    THOMPSON: Rule(ns_ts, 2, queries=2),
+    DIFFERENCE: Rule(partial(ns_tands, tracking="difference"), 1),
+    RATIO: Rule(partial(ns_tands, tracking="ratio"), 3),
+    BATCHES: Rule(partial(track_and_stop, test_every=50), 3, queries=50),
+    LONG: Rule(partial(track_and_stop, test_every=5000), 8, queries=5000, time=LONG_TIME),
 }
 TRACKING = (RATIO, BATCHES, LONG)
 OTHERS = {"difference tracking": DIFFERENCE, "NS-TS": THOMPSON}
@@ -105,11 +104,10 @@ def rule_runs(name: str, points: Images, theory: Bounds, deltas: Sequence[float]
     entry, heading = (SAMPLED | NOISY)[name], f"kcenter bounds: {name}"
     shared = {"rows": blocks(N, INSTANCES), "k": K, "settings": {"delta": deltas}}
     shared |= {"options": options, "seeds": options.seeds or entry.seeds}
-    if entry.action is None:
+    if name in SAMPLED:
         columns = common.image_runs(heading, entry.rule, points, drawn=entry.drawn, **shared)
         return columns | ratios(columns, deltas, theory, theory.binary, is_sampled=True)
-    shared |= {"action": entry.action, "noise_scale": np.sqrt(entry.time / theory.unit)}
-    shared |= {"max_rounds": LIMIT * entry.time // entry.queries}
+    shared |= {"noise_scale": np.sqrt(entry.time / theory.unit), "max_rounds": LIMIT * entry.time // entry.queries}
     columns = common.distance_runs(heading, entry.rule, points.distances, **shared)
     return columns | ratios(columns, deltas, theory, np.full(INSTANCES, float(entry.time)), is_sampled=False)
 

@@ -113,7 +113,8 @@ def image_runs(
 
     def made(task: Any, settings: Any, sums: jax.Array) -> tuple[Algorithm, jaxbandits.Environment]:
         instance = kcenter.DimensionInstance(problem, points, sums, task["rows"])
-        return rule(problem, **drawn, **settings), kcenter.environment(instance, **drawn)
+        algorithm = rule(problem, **drawn, **settings)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     return compared_runs(heading, made, images.sums, rows, k=k, **shared)
 
@@ -125,7 +126,6 @@ def distance_runs(
     rows: np.ndarray,
     *,
     k: int,
-    action: type,
     noise_scale: float | np.ndarray | None = None,
     first_center: int = 0,
     **shared: Any,
@@ -142,7 +142,7 @@ def distance_runs(
         scale = task.get("noise_scale", noise_scale)
         instance = kcenter.DistanceInstance(problem, table, scale, task["rows"])
         algorithm = rule(problem, noise_scale=scale, first_center=first_center, **settings)
-        return algorithm, kcenter.environment(instance, action=action)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     return compared_runs(heading, made, distances, rows, k=k, several=several, first_center=first_center, **shared)
 

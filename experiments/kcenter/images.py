@@ -16,7 +16,7 @@ from experiments.kcenter.sampling import DRAWS
 from experiments.report import Claim, Columns, Report, joined, line_of, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Status
-from jaxbandits.kcenter import Lil, PairPull, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
+from jaxbandits.kcenter import Lil, ds_random, ds_ts, ds_ucb, greedy, naive_queries, ns_ts
 from jaxbandits.kcenter._problem.images import SIDE
 
 SIZE, QUICK_SIZE = (1000, 10), (50, 5)  # images and centers
@@ -44,7 +44,7 @@ def run(options: Settings) -> Report:
     def sampled(name: str, rule: Any, **settings: Any) -> Columns:
         return common.image_runs(f"kcenter images: {name}, n = {n}", rule, images, **shared | settings)
 
-    noisy = {"distances": images.distances, "action": PairPull, "noise_scale": VARIANCE**0.5} | shared
+    noisy = {"distances": images.distances, "noise_scale": VARIANCE**0.5} | shared
     sweeps = {
         UCB: sampled(UCB, ds_ucb),
         SMALL: sampled(SMALL, partial(ds_ucb, interval=Lil(SMALL_C))),

@@ -25,7 +25,7 @@ from experiments.kcenter.noisy import ALPHA, K1, expected, times
 from experiments.report import Claim, Columns, Report, joined, listed, number
 from experiments.settings import Settings
 from jaxbandits import Algorithm, Decision, Outcome, Status
-from jaxbandits.kcenter import Distances, Lil, PairPull, ds_ucb, ns_ts
+from jaxbandits.kcenter import Distances, Lil, ds_ucb, ns_ts
 
 NOISE_SCALE = 0.1
 NODES = 4  # nodes of the noisy instances, including the first center
@@ -70,7 +70,7 @@ def run(options: Settings) -> Report:
     seeds = options.seeds or (10 if options.quick else 40)
     limit = QUICK_LIMIT if options.quick else LIMIT
     distances, instances = tables(), runs.blocks(NODES, len(GAPS))
-    shared = {"k": 2, "action": PairPull, "noise_scale": NOISE_SCALE, "metrics": counts, "max_rounds": limit}
+    shared = {"k": 2, "noise_scale": NOISE_SCALE, "metrics": counts, "max_rounds": limit}
     shared |= {"options": options, "seeds": seeds}
     pulled, noisy = {}, {}
     for name in PULLS:

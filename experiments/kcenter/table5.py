@@ -19,7 +19,7 @@ from experiments.kcenter.noisy import slashed
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, mean_se, means, number
 from experiments.settings import Settings
-from jaxbandits.kcenter import PairPull, ns_ts
+from jaxbandits.kcenter import ns_ts
 
 NOISE_SCALE = 0.1
 MIXES = (0.9, 0.8, 0.0)
@@ -52,7 +52,7 @@ def run(options: Settings) -> Report:
     images = runs.images(options.data, max(n * count for n, count in sizes.items()))
     distances = images.distances
     shared = {"distances": distances, "k": ks[-1], "noise_scale": NOISE_SCALE, "settings": {"mix": MIXES}}
-    shared |= {"action": PairPull, "max_rounds": limit // 2, "options": options, "seeds": seeds}
+    shared |= {"max_rounds": limit // 2, "options": options, "seeds": seeds}
     sweeps, table = {}, {}
     for n, count in sizes.items():
         rows = runs.blocks(n, count)

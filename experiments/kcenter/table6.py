@@ -20,7 +20,7 @@ from experiments.kcenter.noisy import by_instance, slashed
 from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, mean_se, means, number, plus_minus
 from experiments.settings import Settings
-from jaxbandits.kcenter import PairPull, Pull, ns_tands, ns_ts
+from jaxbandits.kcenter import ns_tands, ns_ts
 
 VARIANCE = 0.001
 LIMIT = 150_000  # queries of NS-TS
@@ -64,7 +64,7 @@ def run(options: Settings) -> Report:
     table: Table = {}
     for n, ks in sizes.items():
         rows, heading = runs.blocks(n, BLOCKS[n]), f"kcenter table 6: NS-TS: n = {n}"
-        budget = {"k": ks[-1], "action": PairPull, "max_rounds": LIMIT // 2}
+        budget = {"k": ks[-1], "max_rounds": LIMIT // 2}
         drawn = runs.distance_runs(heading, ns_ts, rows=rows, settings={"mix": [*MIXES.values()]}, **budget, **shared)
         parts[f"NS-TS, n = {n}"] = drawn | {"rule": np.where(drawn["mix"] == MIXES[TS], TS, TS_MIXED)}
         for k in ks:
@@ -73,7 +73,7 @@ def run(options: Settings) -> Report:
             reached = {rule: runs.chosen(each, np.isin(each["instance"], counted)) for rule, each in reached.items()}
             for name, (_, settings) in TANDS.items():
                 heading = f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}"
-                budget = {"k": k, "action": Pull, "max_rounds": TANDS_LIMIT}
+                budget = {"k": k, "max_rounds": TANDS_LIMIT}
                 rule = partial(ns_tands, **settings)
                 columns = runs.distance_runs(heading, rule, rows=rows[counted], **budget, **shared)
                 columns |= {"instance": counted[columns["instance"]], "rule": np.full(len(columns["row"]), name)}

@@ -23,7 +23,7 @@ from experiments.papers import printed_by_place
 from experiments.report import Claim, Columns, Line, Report, joined, line_of, listed, number
 from experiments.settings import Settings
 from jaxbandits.base import Algorithm
-from jaxbandits.kcenter import Counts, Greedy, PairPull, Pull, greedy, ns_random, ns_tands, ns_ts
+from jaxbandits.kcenter import Greedy, greedy, ns_random, ns_tands, ns_ts
 
 MIXES = (0.9, 0.7, 0.0)
 KS = {55: (3, 5, 7, 10), 45: (5,), 35: (5,), 25: (5,), 15: (5,)}
@@ -137,21 +137,21 @@ def sweeps_of(n: int, distances: np.ndarray, first: int, options: Settings) -> S
     shared = {"distances": distances, "rows": runs.blocks(n, 1), "first_center": first, "max_rounds": LIMIT}
     shared |= {"options": options, "seeds": seeds}
 
-    def sweep(name: str, rule: Callable[..., Algorithm], k: int, action: type, tasks: int = 1, **more: Any) -> Columns:
+    def sweep(name: str, rule: Callable[..., Algorithm], k: int, tasks: int = 1, **more: Any) -> Columns:
         heading = f"kcenter table 7: {name}: n = {n}, k = {k}"
         lanes = -(-tasks * seeds // 2)  # few, so that two cores can share them
-        settings = {"k": k, "action": action, "lanes": lanes} | shared | more
+        settings = {"k": k, "lanes": lanes} | shared | more
         return runs.distance_runs(heading, rule, **settings)
 
     # Posterior draws are most of the work, so mix 0 has a program of its own without them.
-    drawn = sweep("NS-TS by posterior", ns_ts, most, PairPull, len(MIXES) - 1, settings={"mix": MIXES[:-1]})
+    drawn = sweep("NS-TS by posterior", ns_ts, most, len(MIXES) - 1, settings={"mix": MIXES[:-1]})
     sweeps = {(f"NS-TS, mix {mix:g}", 0): columns for mix, columns in runs.by_value(drawn, "mix").items()}
-    sweeps[TS[-1], 0] = sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most, PairPull)
+    sweeps[TS[-1], 0] = sweep(TS[-1], partial(ns_ts, mix=MIXES[-1]), most)
     if n in RANDOM_SIZES:
-        sweeps[RANDOM, 0] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most, Counts)
+        sweeps[RANDOM, 0] = sweep(RANDOM, partial(ns_random, test_every=TEST_EVERY), most)
     for k in KS[n]:
         for name in TRACKED.get((n, k), ()):
-            sweeps[name, k] = sweep(name, partial(ns_tands, tracking=TANDS[name]), k, Pull)
+            sweeps[name, k] = sweep(name, partial(ns_tands, tracking=TANDS[name]), k)
     return sweeps
 
 

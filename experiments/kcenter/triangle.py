@@ -87,7 +87,7 @@ def judged(n: int, options: Settings, seeds: int) -> Case:
     """Runs NS-TS on the first n shoes."""
     distances, _ = runs.judgements(options.data, n)
     intervals = partial(kcenter.confidence, problem=kcenter.Distances(n, SHOE_K, "bernoulli"), delta=runs.DELTA)
-    shared = {"k": SHOE_K, "action": kcenter.PairPull, "first_center": SHOES[n], "max_rounds": LIMIT}
+    shared = {"k": SHOE_K, "first_center": SHOES[n], "max_rounds": LIMIT}
     made = partial(runs.distance_runs, distances=distances, options=options, seeds=seeds, **shared)
     return both_ways(f"{n} shoes", made, partial(ns_ts, mix=MIX), runs.blocks(n, 1), intervals)
 

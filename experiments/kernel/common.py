@@ -42,12 +42,13 @@ MAX_INDUCING = 64  # capacity of its dictionaries, which held 38 points at most 
 AllRuns = dict[tuple[str, str], jaxbandits.Results]  # (function, rule)
 
 
-def environment(instance: Instance, n_agents: int, stream: Key) -> Environment:
+def environment(instance: Instance, algorithm: Algorithm, stream: Key) -> Environment:
     """Answers queries with noise that is a function of the stream, the round and the agent alone.
 
     Two algorithms with the same stream get the same noise, in any rows of any sweeps. One draw serves all agents of a
     round, whereas `kernel.environment` makes one for each.
     """
+    n_agents = algorithm.idle.size
 
     def respond(t: Array, action: Array, noise: tuple[()]) -> tuple[Array, Array]:
         del noise
@@ -118,7 +119,7 @@ def runs(
         curves = jaxbandits.record(
             at=marks, by="rounds", value=kernel.messages, total=lambda *asked: of_round(*asked) | total(*asked)
         )
-        return algorithm, environment(truth, agents, for_noise), curves
+        return algorithm, environment(truth, algorithm, for_noise), curves
 
     def measured(task: dict[str, Array], outcome: Outcome) -> dict[str, Array]:
         curves, state = outcome.curves, outcome.state

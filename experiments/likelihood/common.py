@@ -50,7 +50,7 @@ def runs(
 
     def build(task: Any, key: Any) -> tuple:
         algorithm = factory(instance.arms, delta=task["delta"], **items)
-        made = algorithm, linear.environment(instance, type(algorithm.idle))
+        made = algorithm, linear.environment(instance, algorithm)
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
 
     def watch(state: Any, decision: Decision) -> dict[str, Any]:

@@ -71,7 +71,7 @@ def runs(rule: str, table: dict[str, np.ndarray], options: Settings, number: int
     def build(task: Any, key: Any) -> tuple:
         algorithm = factory(task["arms"], delta=DELTA)
         instance = linear.Instance(task["arms"], task["theta"], 1.0)
-        return algorithm, linear.environment(instance, type(algorithm.idle))
+        return algorithm, linear.environment(instance, algorithm)
 
     def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
         return {"wrong": ~linear.is_right(linear.Instance(task["arms"], task["theta"], 1.0), outcome.answer)}

@@ -65,7 +65,8 @@ def sweep(rule: str, instance: linear.Instance, budgets: tuple[int, ...], option
     """Runs a rule, with a row for every budget."""
 
     def build(task: Any, key: Any) -> tuple:
-        return RULES[rule](instance.arms, horizon=task["budget"]), linear.environment(instance, linear.Allocation)
+        algorithm = RULES[rule](instance.arms, horizon=task["budget"])
+        return algorithm, linear.environment(instance, algorithm)
 
     return simulate(
         f"linear budget, {', '.join(map(str, budgets))}: {rule}",

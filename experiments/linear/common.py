@@ -21,15 +21,19 @@ def arm_counts(task: Any, outcome: jaxbandits.Outcome) -> dict[str, jax.Array]:
     return {"counts": outcome.state.counts}
 
 
-def _runs(name: str, instance: linear.Instance, rule: Any, action: type, shared: dict[str, Any]) -> jaxbandits.Results:
-    return simulate(name, lambda task, key: (rule(), linear.environment(instance, action)), **shared)
+def _runs(name: str, instance: linear.Instance, rule: Any, shared: dict[str, Any]) -> jaxbandits.Results:
+    def build(task: Any, key: Any) -> tuple:
+        algorithm = rule()
+        return algorithm, linear.environment(instance, algorithm)
+
+    return simulate(name, build, **shared)
 
 
 def lingape_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
     """Runs LinGapE as in section 7.1: R = 1, S = ||theta|| <= 2, ridge 1; with leaps, which leave its law unchanged."""
     rule = partial(linear.lingape, instance.arms, **{"delta": DELTA, "leap": 65536} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 2**31 - 1, "metrics": arm_counts}
-    return _runs(f"{name}: LinGapE", instance, rule, linear.Pull, shared)
+    return _runs(f"{name}: LinGapE", instance, rule, shared)
 
 
 def static_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
@@ -37,14 +41,14 @@ def static_runs(name: str, instance: linear.Instance, *, options: Settings, seed
     allocation = linear.xy_allocation(instance.arms).allocation
     rule = partial(linear.xy_static, instance.arms, allocation, **{"delta": DELTA} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": arm_counts}
-    return _runs(f"{name}: XY-static", instance, rule, linear.Allocation, shared)
+    return _runs(f"{name}: XY-static", instance, rule, shared)
 
 
 def adaptive_runs(name: str, instance: linear.Instance, *, options: Settings, seeds: int, **settings: Any):
     """Runs XY-adaptive as published: an eliminated arm may come back. One round is a phase."""
     rule = partial(linear.xy_adaptive, instance.arms, **{"delta": DELTA} | settings)
     shared = {"options": options, "seeds": seeds, "max_rounds": 100, "chunk": 4}
-    return _runs(f"{name}: XY-adaptive", instance, rule, linear.Allocation, shared)
+    return _runs(f"{name}: XY-adaptive", instance, rule, shared)
 
 
 def oracle_line(quantity: str, instance: linear.Instance, **settings: Any) -> Line:

@@ -30,11 +30,12 @@ def run(options: Settings) -> Report:
         return linear.Instance(arms, jnp.zeros(5).at[0].set(gap), jnp.ones(()))
 
     def adaptive(gap: jax.Array, key: jax.Array):
-        return linear.lingape(arms, delta=runs.DELTA), linear.environment(instance(gap))
+        rule = linear.lingape(arms, delta=runs.DELTA)
+        return rule, linear.environment(instance(gap), rule)
 
     def static(gap: jax.Array, key: jax.Array):
         rule = linear.xy_static(arms, allocation, delta=runs.DELTA)
-        return rule, linear.environment(instance(gap), linear.Allocation)
+        return rule, linear.environment(instance(gap), rule)
 
     few = min(seeds, 400)
     sweeps = {

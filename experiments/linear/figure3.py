@@ -58,12 +58,12 @@ def run(options: Settings) -> Report:
     def adaptive(task, key):
         instance, norm = task
         rule = linear.lingape(instance.arms, delta=runs.DELTA, noise_scale=NOISE, norm_bound=norm)
-        return rule, linear.environment(instance, noise="sign")
+        return rule, linear.environment(instance, rule, noise="sign")
 
     def static(task, key):
         instance, allocation = task
         rule = linear.xy_static(instance.arms, allocation, delta=runs.DELTA, noise_scale=NOISE, ridge=0.01)
-        return rule, linear.environment(instance, linear.Allocation, noise="sign")
+        return rule, linear.environment(instance, rule, noise="sign")
 
     def judged(task, outcome):
         return {"right": linear.is_right(task[0], outcome.answer)}

@@ -87,7 +87,8 @@ def sweep(
         return {"regret": lost @ state.counts.astype(lost.dtype)}
 
     def build(task: Any, key: Any) -> tuple:
-        return RULES[rule](instance.arms), linear.environment(instance), record(at=marks, value=regret)
+        algorithm = RULES[rule](instance.arms)
+        return algorithm, linear.environment(instance, algorithm), record(at=marks, value=regret)
 
     settings = {"options": options, "seeds": seeds, "max_rounds": horizon, "horizon": horizon}
     return simulate(f"linear regret, {horizon}: {rule}", build, **settings)

@@ -39,7 +39,8 @@ def runs(
     """
 
     def build(task: Any, key: jax.Array) -> tuple:
-        return factory(instance.problem, delta=task["delta"]), cpe.environment(instance, cpe.Play, stream=key)
+        algorithm = factory(instance.problem, delta=task["delta"])
+        return algorithm, cpe.environment(instance, algorithm, stream=key)
 
     def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
         return {"wrong": ~cpe.is_right(instance, outcome.answer), "counts": outcome.state.counts}

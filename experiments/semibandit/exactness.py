@@ -127,7 +127,8 @@ def shares_of_plays(instance: cpe.Instance, options: Settings) -> np.ndarray:
     """Computes mean shares of plays that hold each arm, after as many plays of P-FWS as were published."""
 
     def build(task: Any, key: jax.Array) -> tuple:
-        return cpe.pfws(instance.problem, delta=1e-300), cpe.environment(instance, cpe.Play)
+        algorithm = cpe.pfws(instance.problem, delta=1e-300)
+        return algorithm, cpe.environment(instance, algorithm)
 
     settings = {"seeds": 40, "max_rounds": PUBLISHED, "horizon": PUBLISHED}
     sweep = simulate("pfws exactness, E20", build, options=options, metrics=counts, **settings)

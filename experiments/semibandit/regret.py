@@ -62,7 +62,8 @@ def sweep(rule: str, options: Settings, seeds: int, at: tuple[int, ...]) -> Resu
         return {"regret": state.pulls.astype(instance.theta.dtype) * best - paid}
 
     def build(task: Any, key: jax.Array) -> tuple:
-        return RULES[rule](instance.problem), cpe.environment(instance, cpe.Play), record(at=at, value=regret)
+        algorithm = RULES[rule](instance.problem)
+        return algorithm, cpe.environment(instance, algorithm), record(at=at, value=regret)
 
     name = f"pfws regret, E20, {at[-1]}: {rule}"
     return simulate(name, build, options=options, seeds=seeds, max_rounds=at[-1], horizon=at[-1])

@@ -11,7 +11,7 @@ sampling, enumerated classes (paths, matchings, trees), spanning trees, or an or
 
     >>> instance = cpe.best5()  # the truth: an Instance
     >>> algorithm = cpe.coci(instance.problem, delta=0.05)  # from what a learner may know
-    >>> environment = cpe.environment(instance)  # answers it
+    >>> environment = cpe.environment(instance, algorithm)  # answers it
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(cpe.is_right(instance, outcome.answer))
     True
@@ -33,7 +33,7 @@ class:
 
     >>> instance = cpe.complete_graph(5, key)
     >>> algorithm = cpe.pfws(instance.problem, delta=0.1)
-    >>> environment = cpe.environment(instance, cpe.Play)
+    >>> environment = cpe.environment(instance, algorithm)
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**5)
     >>> print(cpe.is_right(instance, outcome.answer))
     True

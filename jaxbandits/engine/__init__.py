@@ -9,6 +9,9 @@ A task waits in the queue until a lane of a batch is free. A compiled call advan
 chunks of rounds. The host then takes out the runs that have ended, refills their lanes, and sometimes writes a part to
 the store. With an executor, several processes drive shards of the queue, each in this way.
 
+An environment may remember something from round to round, such as the number of pulls of each arm: its memory is
+carried beside the algorithm's state (`jaxbandits.Environment`, `jaxbandits.feedback`).
+
 `record` describes the curves to be recorded during a run; `trace` keeps every round of a run. `grid` and `rows` build
 tables of tasks. `concatenate` joins the results of several sweeps, and `compare` compares two of them. `load` reads a
 store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` returns the key with which `run`
@@ -29,9 +32,9 @@ and a checksum per part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`, whatever the number of seeds, the other rows
 and the lanes. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and
-processes of one kind. A run that reaches `max_rounds` is counted as censored. A run with a NaN, or with an action that
-does not exist, is counted as failed. Neither enters a mean. A run with a `horizon` of pulls is complete once it has
-spent them.
+processes of one kind. A run that reaches `max_rounds`, or whose environment runs out of answers, is counted as
+censored. A run with a NaN, or with an action that does not exist, is counted as failed. Neither enters a mean. A run
+with a `horizon` of pulls is complete once it has spent them.
 
 **Devices.** A sweep uses all devices of its process, or the ones of `mesh=`. Each device has its own `lanes` lanes of
 every batch; devices do not communicate. On a CPU, as many batches run side by side as there are cores. On an

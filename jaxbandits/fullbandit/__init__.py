@@ -12,7 +12,7 @@ their stopping rules.
 
     >>> instance = fullbandit.synthetic(0, 6, 3, 0.5)
     >>> algorithm = fullbandit.icb(design, delta=0.05, epsilon=0.2, noise_scale=instance.noise_scale)
-    >>> environment = fullbandit.environment(instance, design)
+    >>> environment = fullbandit.environment(instance, algorithm)
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(fullbandit.is_right(instance, outcome.answer))
     True

@@ -10,7 +10,7 @@ two points (`dimension_instance`: points too long to be read completely), or the
 >>> key = jax.random.key(0)
 >>> instance = kcenter.dimension_instance(kcenter.contrast_rows(6, 100, seed=0), k=3)
 >>> algorithm = kcenter.ds_ucb(instance.problem, delta=0.05)
->>> environment = kcenter.environment(instance)
+>>> environment = kcenter.environment(instance, algorithm)
 >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
 >>> print(kcenter.is_right(instance, outcome.answer))
 True

@@ -10,7 +10,7 @@ with a given kernel. What counts is the regret of all agents together, and the n
     >>> settings = {"kernel": kernel.paper_kernel("branin"), "n_agents": 10, "horizon": 50, "beta": 0.5}
     >>> instance = kernel.branin(key, noise_scale=0.2)  # the truth: an Instance
     >>> algorithm = kernel.duets(instance.candidates, noise_variance=0.04, **settings)  # from what a learner may know
-    >>> environment = kernel.environment(instance, n_agents=10)  # answers it
+    >>> environment = kernel.environment(instance, algorithm)  # answers it
     >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
     >>> print(kernel.regret(instance, outcome.answer).round(3))
     0.0

@@ -8,7 +8,7 @@ pull of one arm informs about all others, so an algorithm pulls arms that separa
 >>> key = jax.random.key(0)
 >>> instance = linear.soare(5)  # the truth: an Instance
 >>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
->>> environment = linear.environment(instance)  # answers the algorithm
+>>> environment = linear.environment(instance, algorithm)  # answers the algorithm
 >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
 >>> print(linear.is_right(instance, outcome.answer))  # traceable
 True
@@ -36,7 +36,7 @@ The algorithms from `lingape_glr` to `uniform` take their stop as a value, `stop
 with a threshold of `numerics.thresholds`, or `no_stop()`. They, `rage` and `rage_leader` may compare items other than
 the arms that they pull (`Instance.items`). The answer is then an item.
 
-`environment(instance, action)` takes the class of the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
+`environment(instance, algorithm)` answers the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
 `Instance` of your own. Their gaps, angles and noise scales may be traced, so a generator may be called inside `build`.
 Difficulty of an instance: `characteristic_time`, `lower_bound`, `hardness_lingape` and the like, `theorem2_bound`.
@@ -98,6 +98,7 @@ from jaxbandits.linear._problem.literature import (
     sphere_pair,
     transductive,
 )
+from jaxbandits.linear._problem.recorded import recorded
 from jaxbandits.linear._shared.allocations import (
     g_allocation,
     oracle_allocation,
@@ -185,6 +186,7 @@ __all__ = [
     "random_tirinzoni",
     "random_tirinzoni_published",
     "ratio_tables",
+    "recorded",
     "reduce_instance",
     "reduce_rank",
     "separated_arms",

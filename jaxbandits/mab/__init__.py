@@ -53,8 +53,9 @@ anew at every pull, so the distribution of a run does not depend on the order of
 key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger in
 `t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
 with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
-first of equal counts comes first. `uniform`, `successive_elimination` and the first K pulls of every rule take arms in
-the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
+first of equal counts comes first. `uniform`, `successive_elimination`, `batched_elimination`, the uniform pulls of
+`m_ucb` and the first K pulls of every rule except `exp3` and `exp3_ix` take arms in the order of their numbers.
+`discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
 `mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
 

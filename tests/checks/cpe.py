@@ -68,12 +68,12 @@ CALLS = {
     # Instances and who answers them
     "environment": Call(
         cpe.environment,
-        {"instance": INSTANCE, "action": cpe.Pulls, "leap": 4, "stream": KEY},
-        fine={"stream": ("none",)},
+        {"instance": INSTANCE, "algorithm": cpe.coci(INSTANCE.problem, delta=0.1, leap=4), "stream": KEY},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "environment, plays": Call(
         cpe.environment,
-        {"instance": PLAYED, "action": cpe.Play, "leap": 1, "stream": KEY},
+        {"instance": PLAYED, "algorithm": cpe.cts(PLAYED.problem), "stream": KEY},
         fine={"stream": ("none",)},
     ),
     "instance": Call(cpe.instance, {"problem": PROBLEM, "arms": ARMS, "estimator": "mean"}),

@@ -56,17 +56,18 @@ CALLS = {
     ),
     "environment": Call(
         fullbandit.environment,
-        {"instance": INSTANCE, "design": DESIGN, "noise": "bernoulli", "stream": None},
+        {"instance": INSTANCE, "algorithm": DESIGN, "noise": "bernoulli"} | {"stream": None},
         fine={"stream": ("none",)},
     ),
     "environment, shared": Call(
         fullbandit.environment,
-        {"instance": INSTANCE, "design": DESIGN, "noise": "gaussian", "stream": jax.random.key(0)},
+        {"instance": INSTANCE, "algorithm": fullbandit.icb(DESIGN, delta=0.1, epsilon=0.1), "noise": "gaussian"}
+        | {"stream": jax.random.key(0)},
         fine={"stream": ("none",)},
     ),
     "environment, replay": Call(
         fullbandit.environment,
-        {"instance": REPLAYED, "design": DESIGN, "noise": "replay", "stream": None},
+        {"instance": REPLAYED, "algorithm": DESIGN, "noise": "replay"} | {"stream": None},
         fine={"stream": ("none",)},
     ),
     "estimator": Call(fullbandit.estimator, {"design": DESIGN, "design_matrix": "limit"}),

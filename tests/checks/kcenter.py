@@ -83,13 +83,21 @@ CALLS = {
     ),
     "environment of dimensions": Call(
         kcenter.environment,
-        {"instance": SAMPLED, "leap": 2, "test_every": 2, "action": kcenter.Pull, "stream": jax.random.key(0)},
-        {"action": ("none",), "stream": ("none",)},
+        {
+            "instance": SAMPLED,
+            "algorithm": kcenter.ds_random(SAMPLED.problem, delta=0.1, test_every=2),
+            "stream": jax.random.key(0),
+        },
+        {"algorithm": ("none",), "stream": ("none",)},
     ),
     "environment of distances": Call(
         kcenter.environment,
-        {"instance": NOISY, "leap": 1, "test_every": 1, "action": kcenter.PairPull, "stream": jax.random.key(0)},
-        {"action": ("none",), "stream": ("none",)},
+        {
+            "instance": NOISY,
+            "algorithm": kcenter.ns_ts(NOISY.problem, delta=0.1, noise_scale=0.1),
+            "stream": jax.random.key(0),
+        },
+        {"algorithm": ("none",), "stream": ("none",)},
     ),
     "is_right": Call(kcenter.is_right, {"instance": NOISY, "answer": ANSWER}),
     "centers_match": Call(kcenter.centers_match, {"indices": CENTERS, "truth": CENTERS}),

@@ -77,7 +77,14 @@ CALLS = {
     ),
     "effective_dimension": Call(kernel.effective_dimension, {"gram": GRAM, "noise_variance": 0.04}),
     "environment": Call(
-        kernel.environment, {"instance": INSTANCE, "n_agents": 2, "stream": KEY}, fine={"stream": ("none",)}
+        kernel.environment,
+        {"instance": INSTANCE, "algorithm": kernel.n_kernel_ucb(**TEAM), "stream": KEY},
+        fine={"algorithm": ("none",), "stream": ("none",)},
+    ),
+    "environment, an action": Call(
+        kernel.environment,
+        {"instance": INSTANCE, "algorithm": np.full(2, 5), "stream": KEY},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "epoch_bound": Call(kernel.epoch_bound, MANY),
     "epoch_lengths": Call(kernel.epoch_lengths, {"horizon": HORIZON, "first_epoch": 2}, fine=DEFAULTS),

@@ -96,13 +96,13 @@ CALLS = {
     "confidence_radius": Call(linear.confidence_radius, {"n": 100.0, "K": 5} | FIXED, fine={"n": ("list", "array")}),
     "environment": Call(
         linear.environment,
-        {"instance": INSTANCE, "action": linear.Pull, "noise": "gaussian", "leap": 1, "stream": KEY},
-        fine={"stream": ("none",)},
+        {"instance": INSTANCE, "algorithm": linear.lingape(ARMS, delta=0.1), "noise": "gaussian", "stream": KEY},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "environment, sign": Call(
         linear.environment,
-        {"instance": INSTANCE, "action": linear.Allocation, "noise": "sign", "leap": 1, "stream": None},
-        fine={"stream": ("none",)},
+        {"instance": INSTANCE, "algorithm": linear.Allocation(np.zeros(3, int)), "noise": "sign", "stream": None},
+        fine={"algorithm": ("none",), "stream": ("none",)},
     ),
     "estimate": Call(
         linear.estimate,
@@ -149,6 +149,13 @@ CALLS = {
     },
     "ratio_tables": Call(linear.ratio_tables, {"arms": ARMS}),
     "reduce_instance": Call(linear.reduce_instance, {"instance": INSTANCE}),
+    "recorded": Call(
+        linear.recorded,
+        {"rewards": np.arange(6.0).reshape(2, 3), "arms": ARMS, "algorithm": linear.lingape(ARMS, delta=0.1)}
+        | {"order": "in turn"},
+        # Features are only compared with the algorithm's.
+        fine={"rewards": ("nan_inside",), "arms": ("equal rows", "rank"), "algorithm": ("none",)},
+    ),
     "reduce_rank": Call(linear.reduce_rank, {"arms": ARMS}),
     "separated_arms": Call(
         linear.separated_arms,

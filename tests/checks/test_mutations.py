@@ -53,18 +53,26 @@ NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma", "mab.m_ucb.gamma"}
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "rounding"), 1.0)
 TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)
 TOO_LARGE |= {"kcenter.zappos.n": 86, "kcenter.digits.n": 1798, "kcenter.image_crops.size": 428}
+TOO_LARGE |= {f"fullbandit.{name}.k": 5 for name in ("all_superarms", "cyclic_support", "random_support", "synthetic")}
+TOO_LARGE |= {f"fullbandit.{name}.k": 5 for name in ("ellipsoid_radius", "lemma1_radius", "icb_bound", "saqm_bound")}
+TOO_LARGE |= {f"fullbandit.{name}.k": 5 for name in ("from_answers", "make_design")} | {"fullbandit.crowd_like.k": 12}
+TOO_LARGE |= {f"kcenter.{name}.k": 7 for name in ("naive_queries", "most_queries", "greedy", "distance_instance")}
+TOO_LARGE |= {f"kcenter.{name}.k": 5 for name in ("dimension_instance", "greedy_from_points", "naive_greedy")}
+TOO_LARGE |= {"fullbandit.crowdsourcing.k": 36}
 TOO_LARGE |= {"k": 100, "mix": 1.5, "best": 1.2, "linear.xy_adaptive.alpha": 1.0, "fullbandit.synthetic.gap": 1.1}
 TOO_LARGE |= {"mab.exp3.gamma": 1.1}
 TOO_LARGE |= {"union_power": 3, "linear.lingape.leap": 2**21, "linear.peps.draws": 2**16 + 1, "linear.soare.omega": 1.6}
 TOO_LARGE |= {"linear.xy_static.growth": 1.0, "linear.xy_static_exact.growth": 1.0, "cpe.perfect_matchings.n": 7}
 TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.water.demand": 5, "cpe.st_paths.t": 3}
 TOO_LARGE |= {"cpe.radius_top_k.k": 3, "tau": 3, "numerics.alpha_dks.k": 6, "numerics.quadratic_maximization.k": 4}
+TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1}
 # Numbers of which a positive one is too small.
 TOO_SMALL = dict.fromkeys(("K", "Bernoulli.arms", "Gaussian.arms", "linear.soare.d", "linear.canonical.d"), 1)
 TOO_SMALL |= {"Leap.most": 1, "linear.sphere.d": 1, "cpe.top_k.m": 1, "cpe.best_arm.m": 1, "cpe.oracle.arms": 1}
 TOO_SMALL |= {"cpe.complete_graph.nodes": 2, "cpe.complete_graph.bonus": 0.1, "cpe.implicit_time.c": 0.1}
 TOO_SMALL |= {"cpe.find_bi_monotone_violation.samples": 1, "numerics.theorem1_ratio.k": 1}
 TOO_SMALL |= {"numerics.kl_lucb.exponent": 1, "numerics.kl_lucb.constant": 405}
+TOO_SMALL |= {"mab.sliding_window_ucb.window": 2, "mab.m_ucb.window": 1, "mab.batched_elimination.growth": 1}
 # Arrays whose entries must not be negative.
 UNSIGNED = {"allocation", "ratios", "sizes", "coef", "p", "low", "capacities", "limits", "row_costs", "column_costs"}
 UNSIGNED |= {"radii", "counts", "numerics.design.weights", "fullbandit.make_design.weights", "mab.bernoulli.means"}
@@ -136,7 +144,9 @@ def mutations(value: Any) -> Iterator[tuple[str, Any]]:
     elif hasattr(value, "_fields"):
         yield from {"string": WORD, "number": NUMBER, "list": [value]}.items()
         if "k" in value._fields:
-            yield from {"k of 1": value._replace(k=1), "k of 100": value._replace(k=100)}.items()
+            # The first that is too large: of n points n + 1 centers, of n arms all of them.
+            large = value.n + 1 if "n" in value._fields else np.shape(value[0])[-1]
+            yield from {"k of 1": value._replace(k=1), "k too large": value._replace(k=large)}.items()
         leaves, structure = jax.tree.flatten(value)
         for n, leaf in enumerate(leaves):
             if is_float(leaf):
@@ -180,9 +190,9 @@ def edges(name: str, argument: str, value: Any) -> Iterator[tuple[str, Any]]:
     if full in NOT_ZERO or not ZERO & {argument, full}:
         yield "zero", type(np.asarray(value).item())(0)
     if {argument, full} & TOO_LARGE.keys():
-        yield "large", TOO_LARGE.get(argument, TOO_LARGE.get(full))
+        yield "large", TOO_LARGE.get(full, TOO_LARGE.get(argument))
     if {argument, full} & TOO_SMALL.keys():
-        yield "small", TOO_SMALL.get(argument, TOO_SMALL.get(full))
+        yield "small", TOO_SMALL.get(full, TOO_SMALL.get(argument))
     if argument in ("k", "n") and full.startswith(("fullbandit.", "kcenter.")):
         yield "one", 1
 

@@ -45,6 +45,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "lazy_tas": ("arms", "spanner"),
         "likelihood_ratio": ("epsilon", "glr_ridge"),
         "ratio_tables": ("arms",),
+        "recorded": ("rewards",),
         "reduce_instance": ("instance",),
         "reduce_rank": ("arms",),
         "separated_arms": ("features", "theta", "min_gap"),
@@ -93,7 +94,8 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "exchange_width": ("rows",),
     },
     "kernel": {"matern": ("nu",)},
-    "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)},
+    "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)}
+    | {"recorded": ("rewards",)},
     "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "matern": ("nu",)},
 }
 

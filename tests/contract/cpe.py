@@ -18,7 +18,7 @@ def _levels(factory: Callable[..., Algorithm], problem: Callable[..., Any], arms
         learners = problem(dtype=dtype) if shown is None else shown(problem(dtype=dtype))
         algorithm = factory(learners, **({"delta": 0.1} | hyperparameters))
         instance = cpe.instance(problem(dtype=dtype), arms(dtype=dtype))
-        return algorithm, cpe.environment(instance, leap=hyperparameters.get("leap", 1))
+        return algorithm, cpe.environment(instance, algorithm)
 
     return make
 
@@ -51,9 +51,8 @@ def _plays(factory: Callable[..., Algorithm], **defaults: Any):
 
     def make(dtype, shown=None, **hyperparameters):
         instance = cpe.instance(problem, cpe.gaussian([2.0, 1.5, 0.0], dtype=dtype))
-        return factory(problem if shown is None else shown(problem), **(defaults | hyperparameters)), cpe.environment(
-            instance, cpe.Play
-        )
+        algorithm = factory(problem if shown is None else shown(problem), **(defaults | hyperparameters))
+        return algorithm, cpe.environment(instance, algorithm)
 
     return make
 

@@ -22,7 +22,9 @@ def _sums(factory: Callable[..., Algorithm], *, means: list[float], k: int, size
         growth = growth._replace(**{name: settings.pop(name) for name in ("z", "pull_variance") if name in settings})
         paced = {name: settings.pop(name) for name in ("first_test", "design_matrix") if name in settings}
         settings["pace"] = fullbandit.Pace(growth=None if growth.share is None else growth, **paced)
-        return factory(design if shown is None else shown(design), **settings), fullbandit.environment(instance, design)
+        algorithm = factory(design if shown is None else shown(design), **settings)
+        # The environment keeps the true design if the learner is shown another one.
+        return algorithm, fullbandit.environment(instance, algorithm if shown is None else design)
 
     return make
 

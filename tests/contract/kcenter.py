@@ -29,9 +29,8 @@ def _sampled(factory: Callable[..., Algorithm], **defaults: Any) -> Callable[...
         settings = {"delta": 0.1, "dtype": dtype} | defaults | hyperparameters
         exact = jnp.asarray(kcenter.pairwise_sums(POINTS), dtype)
         instance = kcenter.dimension_instance(jnp.asarray(POINTS, dtype), k=3, exact=exact)
-        several = {name: settings[name] for name in ("leap", "test_every") if name in settings}
         algorithm = factory(instance.problem, **_with_interval(settings))
-        return algorithm, kcenter.environment(instance, **several)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     return make
 
@@ -44,7 +43,7 @@ def _noisy(
         instance = kcenter.distance_instance(jnp.asarray(DISTANCES, dtype), k=3, noise_scale=noise_scale, noise=noise)
         settings = {"delta": 0.1, "dtype": dtype, "noise_scale": noise_scale} | defaults | hyperparameters
         algorithm = factory(instance.problem, **_with_interval(settings))
-        return algorithm, kcenter.environment(instance, action=type(algorithm.idle))
+        return algorithm, kcenter.environment(instance, algorithm)
 
     return make
 

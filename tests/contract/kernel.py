@@ -14,16 +14,16 @@ from jaxbandits.base import Algorithm
 
 def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **defaults: Any):
     """Makes a case of three agents, or one learner, that query a function on 40 points of the square."""
-    agents = 1 if alone else 3
 
     def make(dtype, shown=None, **hyperparameters):
         settings = {"beta": 1.0, "noise_variance": 0.04, "horizon": 24} | defaults | hyperparameters
         lengthscale = settings.pop("lengthscale", 0.2)
-        settings |= {} if alone else {"n_agents": agents}
+        settings |= {} if alone else {"n_agents": 3}
         instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
         rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)
         candidates = instance.candidates if shown is None else shown(instance.candidates)
-        return factory(candidates, **({"kernel": rule} | settings)), kernel.environment(instance, n_agents=agents)
+        algorithm = factory(candidates, **({"kernel": rule} | settings))
+        return algorithm, kernel.environment(instance, algorithm)
 
     return make
 

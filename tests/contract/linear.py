@@ -21,15 +21,14 @@ def _ratios():
     return linear.ratio_tables(ARMS).p
 
 
-def _linear(factory: Callable[..., Algorithm], action: type) -> Callable[..., tuple[Algorithm, Environment]]:
+def _linear(factory: Callable[..., Algorithm]) -> Callable[..., tuple[Algorithm, Environment]]:
     """Makes a case of an algorithm with three arms in the plane; the second best trails by 0.2."""
 
     def make(dtype, shown=None, **hyperparameters):
         arms = constant(ARMS, dtype)  # concrete even in a trace, because a spanner is computed on the host
         instance = linear.Instance(arms, jnp.asarray([1.0, 0.0], dtype), jnp.asarray(0.5, dtype))
-        return factory(
-            arms if shown is None else shown(arms), **({"delta": 0.1} | hyperparameters)
-        ), linear.environment(instance, action)
+        algorithm = factory(arms if shown is None else shown(arms), **({"delta": 0.1} | hyperparameters))
+        return algorithm, linear.environment(instance, algorithm)
 
     return make
 
@@ -132,95 +131,89 @@ REGRET = {"delta": (0.1, 1e-6), "norm_bound": (1.0, 6.0), "ridge": (1.0, 9.0), "
 CHOICES = {"union_power": 1, "radius": "subgaussian", "max_pulls": 40}
 
 CASES = {
-    "lingape": Case(_linear(linear.lingape, linear.Pull), LINGAPE),
-    "lingape-ratio": Case(_linear(_ratio, linear.Pull), LINGAPE, is_variant=True),
+    "lingape": Case(_linear(linear.lingape), LINGAPE),
+    "lingape-ratio": Case(_linear(_ratio), LINGAPE, is_variant=True),
     "lingape-leap": Case(
-        _linear(_leap, linear.Pull),
+        _linear(_leap),
         LINGAPE | {"leap_noise_scale": (1.0, 5.0)},
         {"leap": 2, "margin": 40.0},
         dtypes=("float64",),
     ),
     "lingape-threshold": Case(
-        _linear(_ratios_stop(linear.lingape_glr), linear.Pull), RATIO_STOP, STOPS | {"width": "log"}, is_variant=True
+        _linear(_ratios_stop(linear.lingape_glr)), RATIO_STOP, STOPS | {"width": "log"}, is_variant=True
     ),
     "xy-static": Case(
-        _linear(_static(linear.xy_static), linear.Allocation),
+        _linear(_static(linear.xy_static)),
         STATIC | {"ridge": (0.0, 200.0)},
         CHOICES,
         max_rounds=2000,
     ),
     "xy-static-exact": Case(
-        _linear(_static(linear.xy_static_exact), linear.Bridge),
+        _linear(_static(linear.xy_static_exact)),
         STATIC | {"ridge": (0.0, 5.0), "bridge_noise_scale": (1.0, 3.0)},
         CHOICES | {"margin": 20.0},
         dtypes=("float64",),
         max_rounds=5000,
     ),
     "xy-adaptive": Case(
-        _linear(_adaptive, linear.Allocation),
+        _linear(_adaptive),
         FIXED | {"delta": (0.1, 1e-40), "alpha": (0.1, 0.3), "first_width": (1 / 7, 0.5)},
         CHOICES,
         dtypes=("float64",),
         max_rounds=100,
     ),
     "rage": Case(
-        _linear(_phases(linear.rage), linear.Allocation),
+        _linear(_phases(linear.rage)),
         FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
         {"reuse": True, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),
     "rage-leader": Case(
-        _linear(_phases(linear.rage_leader), linear.Allocation),
+        _linear(_phases(linear.rage_leader)),
         FIXED | {"epsilon": (0.0, 1.0), "rounding": (0.1, 0.5)},
         {"reuse": True, "max_pulls": 40},
         dtypes=("float64",),
         max_rounds=100,
     ),
-    "linear-uniform": Case(_linear(_ratios_stop(linear.uniform), linear.Pull), RATIO_STOP, STOPS),
+    "linear-uniform": Case(_linear(_ratios_stop(linear.uniform)), RATIO_STOP, STOPS),
     "fixed-weights": Case(
-        _linear(_ratios_stop(_weighed), linear.Pull),
+        _linear(_ratios_stop(_weighed)),
         RATIO_STOP | {"allocation": ((0.413, 0.376, 0.211), (0.6, 0.3, 0.1))},
         STOPS,
         is_variant=True,
     ),
-    "fws": Case(_linear(_ratios_stop(linear.fws), linear.Step), RATIO_STOP, STOPS | {"steps": 16}),
+    "fws": Case(_linear(_ratios_stop(linear.fws)), RATIO_STOP, STOPS | {"steps": 16}),
     "lingame": Case(
-        _linear(_ratios_stop(linear.lingame), linear.Step),
+        _linear(_ratios_stop(linear.lingame)),
         RATIO_STOP,
         STOPS | {"shared_learner": True, "optimism": False, "clip": False},
         dtypes=("float64",),
     ),
     "lingame-c": Case(
-        _linear(_ratios_stop(linear.lingame_c), linear.Step),
+        _linear(_ratios_stop(linear.lingame_c)),
         RATIO_STOP,
         STOPS | {"optimism": False, "clip": False},
         dtypes=("float64",),
     ),
     "lazy-tas": Case(
-        _linear(_ratios_stop(_lazy), linear.Step),
+        _linear(_ratios_stop(_lazy)),
         RATIO_STOP,
         STOPS | {"laziness": 4, "design_steps": 3, "support": True, "spanner": (1, 2)},
     ),
-    "l-t3c": Case(
-        _linear(_ratios_stop(linear.l_t3c), linear.Pull), RATIO_STOP, STOPS | {"joint": False, "leader_share": 0.5}
-    ),
-    "l-t3c-coin": Case(
-        _linear(_ratios_stop(_coin), linear.Pull), RATIO_STOP | {"leader_share": (0.5, 0.2)}, is_variant=True
-    ),
+    "l-t3c": Case(_linear(_ratios_stop(linear.l_t3c)), RATIO_STOP, STOPS | {"joint": False, "leader_share": 0.5}),
+    "l-t3c-coin": Case(_linear(_ratios_stop(_coin)), RATIO_STOP | {"leader_share": (0.5, 0.2)}, is_variant=True),
     "peps": Case(
-        _linear(_ratios_stop(linear.peps), linear.Step),
+        _linear(_ratios_stop(linear.peps)),
         RATIO_STOP | {"mix": (0.0, 0.7)},
         STOPS | {"draws": 2},
         dtypes=("float64",),
     ),
-    "lin-ttts": Case(
-        _linear(_ratios_stop(linear.lin_ttts), linear.Pull), RATIO_STOP, STOPS | {"draws": 2, "leader_share": 0.5}
-    ),
-    "g-bai": Case(_linear(_budget(linear.g_bai), linear.Allocation), *BUDGET),
-    "od-linbai": Case(_linear(_budget(linear.od_linbai), linear.Allocation), *BUDGET),
-    "peace": Case(_linear(_budget(linear.peace), linear.Allocation), *BUDGET),
-    "p1-rage": Case(_linear(_budget(linear.p1_rage), linear.Allocation), *BUDGET),
-    "lin-ucb": Case(_linear(_ended(linear.lin_ucb), linear.Pull), REGRET),
-    "lin-ts": Case(_linear(_ended(_ts, horizon=60), linear.Pull), REGRET | {"horizon": (60, 6000)}, {"scale": 0.5}),
+    "lin-ttts": Case(_linear(_ratios_stop(linear.lin_ttts)), RATIO_STOP, STOPS | {"draws": 2, "leader_share": 0.5}),
+    "g-bai": Case(_linear(_budget(linear.g_bai)), *BUDGET),
+    "od-linbai": Case(_linear(_budget(linear.od_linbai)), *BUDGET),
+    "peace": Case(_linear(_budget(linear.peace)), *BUDGET),
+    "p1-rage": Case(_linear(_budget(linear.p1_rage)), *BUDGET),
+    "lin-ucb": Case(_linear(_ended(linear.lin_ucb)), REGRET),
+    "lin-ts": Case(_linear(_ended(_ts, horizon=60)), REGRET | {"horizon": (60, 6000)}, {"scale": 0.5}),
 }

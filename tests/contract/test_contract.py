@@ -4,7 +4,7 @@ All plain runs of a case are lanes of one program: seeds, budgets, a lane that o
 hyperparameter that may be a tracer one lane in which it has another value. A choice, which changes the program, is
 compiled by itself.
 
-A case costs seconds of compiling, and there are some seventy: a `FEW` are looked at always, one or two a family, and
+A case costs seconds of compiling, and there are some seventy: a `FEW` are looked at always, one to three a family, and
 all with the `wide` tests, which whoever adds or changes an algorithm runs (`-k NAME -m "not slow"`). There, too, are
 float32, the choices, and variants of an algorithm. That every algorithm draws the numbers that it should, and stops
 where it should, is always held against its transcription.
@@ -18,7 +18,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from contract.cases import CASES
-from drivers.programs import assert_same, differ, primitives_of_a_round
+from drivers.programs import assert_same, differ, leaves, primitives_of_a_round
 
 import jaxbandits
 from jaxbandits import testing
@@ -29,10 +29,10 @@ SEEDS = 4
 KEY = jax.random.key(7)
 
 
-# One or two a family; together they leap, refresh, plan, wait, and keep factors up to date.
+# One to three a family; together they leap, refresh, plan, wait, and keep factors up to date.
 FEW = (
-    *("lingape-leap", "saqm", "ns-tands", "ds-ucb", "uniform", "pfws"),
-    *("bpe", "dis-kernel-ucb", "tas-plan", "successive-rejects-leap"),
+    *("lingape-leap", "saqm", "ns-tands", "ds-ucb", "ds-random", "uniform", "pfws"),
+    *("bpe", "dis-kernel-ucb", "n-kernel-ucb", "tas-plan", "successive-rejects-leap"),
 )
 # One of these per family is also swept.
 SWEPT = ("lingape-leap", "saqm", "ns-tands", "uniform", "bpe", "tas-plan")
@@ -69,6 +69,7 @@ every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes],
 every_number = each("number", of=lambda case: [(number,) for number in case.numbers])
 every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=wide)
 every_dtype_widely = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=wide)
+every_few = each(marks=lambda name: [], among=FEW)
 every_swept = each(marks=lambda name: [] if name in SWEPT else wide(name))
 # Programs optimised by XLA: algorithms that leap, plan, or update a factor or an inverse.
 every_optimised = each(
@@ -184,9 +185,19 @@ def test_the_few_exist():
 
 @every_dtype
 def test_the_floats_of_a_state_are_those_of_the_problem(name, dtype):
-    algorithm, _ = CASES[name].make(dtype)
-    state = jax.eval_shape(algorithm.init, KEY)
-    floats = {leaf.dtype for leaf in jax.tree.leaves(state) if jnp.issubdtype(leaf.dtype, jnp.inexact)}
+    algorithm, environment = CASES[name].make(dtype)
+
+    def states(key):
+        state = algorithm.init(key)
+        action = algorithm.decide(key, state).action
+        observation, _ = environment.respond(environment.init(key), action, environment.noise(key))
+        after = algorithm.observe(state, action, observation)
+        return state, after, after if algorithm.plan is None else algorithm.plan(key, after)
+
+    shapes = jax.eval_shape(states, KEY)
+    kinds = [jax.tree.map(lambda x: (x.shape, x.dtype), state) for state in shapes]
+    assert kinds[0] == kinds[1] == kinds[2]
+    floats = {leaf.dtype for leaf in jax.tree.leaves(shapes[0]) if jnp.issubdtype(leaf.dtype, jnp.inexact)}
     assert floats <= {jnp.dtype(dtype)}
 
 
@@ -204,10 +215,19 @@ def test_promises_of_programs_that_are_optimised(name):
 
 
 @every_case
-def test_a_stopped_lane_stays_as_it_is(name):
-    end = ends(name)[0]
-    assert end.outcome.status == Status.STOPPED
-    assert_same(end.idled, end.outcome.state)
+def test_an_idle_action_changes_no_bit(name):
+    assert ends(name)[0].outcome.status == Status.STOPPED
+    for end in (ends(name)[0], ends(name, cut=True)[0], ends(name)["one round"]):
+        assert_same(end.idled, end.outcome.state)
+
+
+@every_few
+def test_a_lane_does_not_depend_on_the_others(name):
+    _, compiled, _ = program(name, "float64")
+    chosen = lanes(name, "float64")
+    alike = compiled(batch(dict.fromkeys(chosen, chosen[1]))).outcome
+    for x, y in zip(leaves(alike), leaves(ends(name)[1].outcome), strict=True):
+        np.testing.assert_allclose(x, np.broadcast_to(y, x.shape), rtol=1e-9, atol=1e-9)
 
 
 @every_case

@@ -84,7 +84,7 @@ def outcomes(instance, seeds, **settings):
     def run(key):
         estimator = "variance" if instance.tau == 2 else "mean"
         algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator, **settings)
-        environment = cpe.environment(instance, leap=settings.get("leap", 1))
+        environment = cpe.environment(instance, algorithm)
         return jaxbandits.run(key, algorithm, environment, max_rounds=5000, chunk=64)
 
     keys = jax.vmap(jax.random.fold_in, (None, 0))(jax.random.key(11), jnp.arange(seeds))

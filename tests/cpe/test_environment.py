@@ -1,5 +1,7 @@
 """Arms and their samples: laws, moments, streams that depend on (stream, arm, number) only."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,15 +27,16 @@ def pulls(slots):
     return Pulls(np.asarray(slots, np.int32))
 
 
-def environment(law, **settings):
+def environment(law, slots=1, **settings):
     """Builds an environment of some arms; the problem is irrelevant."""
     m, dtype = law.low.shape[0], law.low.dtype
-    return cpe.environment(cpe.instance(cpe.best_arm(m, dtype=dtype), law), **settings)
+    return cpe.environment(cpe.instance(cpe.best_arm(m, dtype=dtype), law), pulls([m] * slots), **settings)
 
 
-def responder(law, **settings):
+def responder(law, slots=1, **settings):
     """Returns the compiled samples of pulls, given the number of earlier pulls of each arm, () without a stream."""
-    return jax.jit(lambda action, noise, counts=(): environment(law, **settings).respond(counts, action, noise)[0])
+    made = partial(environment, law, slots, **settings)
+    return jax.jit(lambda action, noise, counts=(): made().respond(counts, action, noise)[0])
 
 
 def test_moments_by_hand():
@@ -42,7 +45,7 @@ def test_moments_by_hand():
 
 
 def test_samples_by_hand():
-    respond = responder(MIXED, leap=6)
+    respond = responder(MIXED, slots=6)
     u = jnp.asarray([0.0, 0.25, 0.3, 0.5, 0.75, 1 - 2**-24])
     expected = [
         [1, 1, 0, 0, 0, 0],  # 1 iff u < 0.3
@@ -59,7 +62,7 @@ def test_samples_by_hand():
 
 def test_a_mixture_of_segments():
     law = Arms(*(jnp.asarray([row] * 2) for row in ([0.0, 0.5], [0.25, 1.0], [0.75, 0.25])))
-    respond = responder(law, leap=4)
+    respond = responder(law, slots=4)
     samples = respond(pulls([0, 0, 0, 0]), jnp.asarray([0.0, 0.375, 0.75, 0.875]))
     np.testing.assert_allclose(samples, [0, 0.125, 0.5, 0.75])
     np.testing.assert_allclose(cpe.means(law), 0.75 * 0.125 + 0.25 * 0.75)
@@ -73,7 +76,7 @@ def test_samples_have_the_moments_of_their_law(stream):
 
     @jax.jit
     def draw(arm):
-        sampler = environment(MIXED, leap=n, stream=stream)
+        sampler = environment(MIXED, slots=n, stream=stream)
         noise = sampler.noise(jax.random.fold_in(jax.random.key(1), arm))
         return sampler.respond(sampler.init(KEY), Pulls(jnp.full(n, arm)), noise)[0]
 
@@ -91,20 +94,20 @@ def test_samples_have_the_moments_of_their_law(stream):
 def test_a_stream_depends_on_arm_and_number_only():
     key = jax.random.key(3)
     assert jax.tree.leaves(environment(MIXED, stream=key).noise(key)) == []
-    one, three = responder(MIXED, stream=key), responder(MIXED, leap=3, stream=key)
+    one, three = responder(MIXED, stream=key), responder(MIXED, slots=3, stream=key)
     counts = jnp.int32([2, 7, 7, 5, 7, 7])
     together = three(pulls([3, 0, 3]), (), counts)
     apart = [one(pulls([arm]), (), jnp.full(6, s, jnp.int32))[0] for arm, s in ((3, 5), (0, 2), (3, 6))]
     np.testing.assert_array_equal(together, apart)
     assert together[0] != together[2]
-    elsewhere = responder(MIXED, leap=3, stream=jax.random.key(4))(pulls([3, 0, 3]), (), counts)
+    elsewhere = responder(MIXED, slots=3, stream=jax.random.key(4))(pulls([3, 0, 3]), (), counts)
     assert together[0] != elsewhere[0]
 
 
 def test_a_stream_has_the_same_uniforms_for_every_law():
     key = jax.random.key(5)
-    plain = responder(cpe.uniform_arms([0.0, 0.0], [1.0, 1.0]), leap=50, stream=key)
-    coins = responder(cpe.bernoulli([0.2, 0.6]), leap=50, stream=key)
+    plain = responder(cpe.uniform_arms([0.0, 0.0], [1.0, 1.0]), slots=50, stream=key)
+    coins = responder(cpe.bernoulli([0.2, 0.6]), slots=50, stream=key)
     action, counts = pulls([1] * 50), jnp.zeros(2, jnp.int32)
     np.testing.assert_array_equal(coins(action, (), counts), plain(action, (), counts) < 0.6)
 
@@ -115,7 +118,7 @@ def test_samples_in_32_and_64_bit_are_equal(stream):
         @jax.jit
         def draw(action, key):
             law = cpe.stack_arms([cpe.bernoulli([0.3], dtype=dtype), cpe.uniform_arms([0.0], [1.0], dtype=dtype)])
-            sampler = environment(law, leap=2000, stream=stream)
+            sampler = environment(law, slots=2000, stream=stream)
             return sampler.respond(sampler.init(key), action, sampler.noise(key))[0]
 
         samples = draw(pulls([0, 1] * 1000), jax.random.key(1))
@@ -126,7 +129,7 @@ def test_samples_in_32_and_64_bit_are_equal(stream):
 
 
 def test_fresh_noise_differs_between_rounds():
-    sampler = environment(MIXED, leap=4)
+    sampler = environment(MIXED, slots=4)
     noise = [sampler.noise(jax.random.key(i)) for i in range(2)]
     assert noise[0].shape == (4,)
     assert not (noise[0] == noise[1]).any()
@@ -139,7 +142,7 @@ def test_arms_may_be_traced():
     @jax.jit
     def draw(p, slots):
         law = cpe.bernoulli(p)
-        return environment(law, leap=3).respond((), slots, jnp.asarray([0.1, 0.5, 0.1]))[0], cpe.means(law)
+        return environment(law, slots=3).respond((), slots, jnp.asarray([0.1, 0.5, 0.1]))[0], cpe.means(law)
 
     samples, means = draw(jnp.asarray([0.4, 0.2]), pulls([0, 1, 2]))
     np.testing.assert_array_equal(samples, [1, 0, 0])

@@ -121,7 +121,7 @@ def test_problems_and_instances_go_through_jit_vmap_and_stacking(problem):
 
     def judge(instance):
         algorithm = cpe.coci(instance.problem, delta=0.1, estimator=estimator)
-        outcome = jaxbandits.run(KEY, algorithm, cpe.environment(instance, stream=KEY), max_rounds=20)
+        outcome = jaxbandits.run(KEY, algorithm, cpe.environment(instance, algorithm, stream=KEY), max_rounds=20)
         return outcome.answer, cpe.is_right(instance, solve(instance.problem, instance.theta))
 
     one_by_one = [jax.jit(judge)(instance) for instance in pair]

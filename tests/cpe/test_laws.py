@@ -206,7 +206,7 @@ def compiled(rule, name):
             estimator = "variance" if name == "opinions" else "mean"
             algorithm = factory(problem, estimator=estimator, radius_scale=0.2, **common)
         instance = cpe.instance(problem, cpe.bernoulli(p), estimator="variance" if name == "opinions" else "mean")
-        environment = cpe.environment(instance, stream=key)
+        environment = cpe.environment(instance, algorithm, stream=key)
         outcome = run(key, algorithm, environment, max_rounds=max_rounds)
         return outcome.status, outcome.pulls, outcome.state.statistics.counts, outcome.answer
 
@@ -243,7 +243,7 @@ def test_every_answer_is_feasible_whenever_the_run_ends(rule, name, seed, budget
 @jax.jit
 def samples(stream, p, pulls, counts):
     instance = cpe.instance(cpe.best_arm(ARMS), cpe.bernoulli(p))
-    environment = cpe.environment(instance, leap=pulls.arms.size, stream=stream)
+    environment = cpe.environment(instance, pulls, stream=stream)
     return environment.respond(counts, pulls, environment.noise(stream))[0]
 
 

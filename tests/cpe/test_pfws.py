@@ -19,7 +19,7 @@ def test_blocks_are_forced_and_points_stay_inside(cover):
     """Rounds t = M p^2 .. M p^2 + M - 1 play the cover. In all others every arm has more than sqrt(t / M) plays."""
     rows = np.asarray(cover(E20.problem))
     M, algorithm = len(rows), cpe.pfws(E20.problem, delta=1e-30, cover=rows)
-    environment = cpe.environment(E20, action=cpe.Play)
+    environment = cpe.environment(E20, algorithm)
     run = jax.device_get(
         jax.jit(lambda: jaxbandits.trace(KEY, algorithm, environment, rounds=ROUNDS, watch=lambda s: s.counts))()
     )
@@ -58,7 +58,8 @@ def test_mean_plays_of_the_published_graphs():
     for instance, mean, error in ((E20, 2076, 40), (cpe.spanning_trees_e25(), 1969, 36)):
 
         def build(task, key, instance=instance):
-            return cpe.pfws(instance.problem, delta=0.1), cpe.environment(instance, action=cpe.Play)
+            algorithm = cpe.pfws(instance.problem, delta=0.1)
+            return algorithm, cpe.environment(instance, algorithm)
 
         columns = jaxbandits.sweep(build, seeds=300, key=KEY, max_rounds=10**5, progress=False).columns
         pulls = columns["pulls"]

@@ -19,7 +19,7 @@ ROUNDS = 20_000
 
 def environment(arms=ARMS, **settings):
     instance = cpe.instance(cpe.top_k(len(cpe.means(arms)), 2, dtype=cpe.means(arms).dtype), arms)
-    return cpe.environment(instance, Play, **settings)
+    return cpe.environment(instance, play([0] * len(cpe.means(arms))), **settings)
 
 
 def play(decision):
@@ -97,23 +97,33 @@ def test_arms_on_the_unit_interval_may_be_played():
 
 def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
     instance = cpe.instance(cpe.best_arm(4), ARMS)
-    with pytest.raises(ValueError, match=r"instance\.arms must be Arms: samples must lie in \[0, 1\]"):
+    bounded = r"instance\.arms must be Arms, whose samples lie in \[0, 1\], unless the algorithm plays whole decisions"
+    with pytest.raises(ValueError, match=bounded + ". Give it the algorithm, got 'GaussianArms'"):
         cpe.environment(instance)
-    with pytest.raises(ValueError, match=r"instance\.arms must .*samples must lie"):
-        cpe.environment(instance, leap=3, stream=STREAM)
     for rule in (cpe.coci, cpe.clucb):
         algorithm = rule(instance.problem, delta=0.1)
-        with pytest.raises(ValueError, match=r"COCI, uniform and CLUCB make Pulls, whose samples must lie in \[0, 1\]"):
-            run(KEY, algorithm, cpe.environment(instance, Play), max_rounds=10)
-    with pytest.raises(ValueError, match="give action=cpe.Play"):
-        cpe.environment(cpe.best5()).respond((), play([1, 0, 0, 0]), np.zeros(1))
+        with pytest.raises(ValueError, match=bounded + ", got 'GaussianArms'"):
+            cpe.environment(instance, algorithm, stream=STREAM)
+        with pytest.raises(ValueError, match=r"action must be a Play of a whole decision, .* Give it the algorithm"):
+            run(KEY, algorithm, cpe.environment(instance, cpe.cts(instance.problem)), max_rounds=10)
+    with pytest.raises(ValueError, match=r"action must be Pulls of single arms, .* Give it the algorithm"):
+        cpe.environment(cpe.best5()).respond((), play([1, 0, 0, 0, 0]), np.zeros(1))
+    with pytest.raises(
+        ValueError, match=r"action must have arms of shape \(1,\), .* Give it the algorithm, got \(4,\)"
+    ):
+        run(KEY, cpe.coci(cpe.best_arm(5), delta=0.1, leap=4), cpe.environment(cpe.best5()), max_rounds=10)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
         (lambda: cpe.stack_arms([cpe.bernoulli([0.5]), ARMS]), "parts[1] must be Arms: samples must lie in [0, 1]"),
-        (lambda: environment(leap=2), "leap must be 1 for plays, got 2"),
+        (lambda: cpe.environment(cpe.best5(), Play), "algorithm must be of type Pulls or Play, got"),
+        (
+            lambda: cpe.environment(cpe.best5(), play([0, 0])),
+            "algorithm.decision must be an array of integers of shape",
+        ),
+        (lambda: cpe.environment(cpe.best5(), cpe.Pulls(jnp.zeros((1, 2), int))), "algorithm.arms must be an array of"),
     ],
 )
 def test_bad_input(call, message):

@@ -17,11 +17,11 @@ def follow(make, points, *, rounds, k, levels=None, leap=1):
     `make(problem, *parameters, leap=)` returns the algorithm.
     """
     instance = kcenter.dimension_instance(points, k=k, levels=levels)
-    environment = kcenter.environment(instance, leap=leap)
 
     @jax.jit
     def scan(tape, *parameters):
         algorithm = make(instance.problem, *parameters, leap=leap)
+        environment = kcenter.environment(instance, algorithm)
 
         def answer(state, action):
             return environment.respond((), action, tape[state.pulls + jnp.arange(leap)])[0]

@@ -41,12 +41,12 @@ FAMILIES = {
         4,
     ),
     "kcenter": (
-        kcenter.environment(DISTANCES, action=kcenter.Pull),
+        kcenter.environment(DISTANCES),
         lambda n, times: distances(jnp.where(times > 0, n, 5), times),
         4,
     ),
     "kernel": (
-        kernel.environment(kernel.branin(KEY, size=20), n_agents=2),
+        kernel.environment(kernel.branin(KEY, size=20), jnp.array([20, 20])),
         lambda n, times: jnp.full(2, jnp.where(times > 0, n, 20)),
         19,
     ),

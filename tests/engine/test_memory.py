@@ -44,7 +44,7 @@ def metrics(task, outcome):
 
 @pytest.fixture(scope="module")
 def swept():
-    """The same runs in lanes that are refilled, and in lanes that are not."""
+    """Returns the same runs in lanes that are refilled, and in lanes that are not."""
     few, many = (
         jaxbandits.sweep(tiring, LIMITS, **SETTINGS, metrics=metrics, lanes=n, chunk=c) for n, c in ((5, 7), (12, 64))
     )

@@ -53,22 +53,22 @@ PAIRS = {
     ),
     "kernel, candidates": (
         kernel.gp_ucb(GRID.candidates, **BOUNDS),
-        kernel.environment(POINTS, n_agents=1),
+        kernel.environment(POINTS),
         r"same candidates, got shape \(50, 2\) in the algorithm and \(20, 2\) in the environment",
     ),
     "kernel, values": (
         kernel.gp_ucb(MOVED.candidates, **BOUNDS),
-        kernel.environment(POINTS, n_agents=1),
+        kernel.environment(POINTS),
         r"same candidates, got arrays of shape \(20, 2\) with other values",
     ),
     "kernel, agents": (
         kernel.n_kernel_ucb(POINTS.candidates, n_agents=3, **BOUNDS),
-        kernel.environment(POINTS, n_agents=1),
+        kernel.environment(POINTS),
         "same n_agents, got 3 in the algorithm and 1 in the environment",
     ),
     "fullbandit": (
         fullbandit.saqm(FIRST, delta=0.1, epsilon=0.1, noise_scale=0.1),
-        fullbandit.environment(SUMS, OTHER),
+        fullbandit.environment(SUMS, fullbandit.saqm(OTHER, delta=0.1, epsilon=0.1, noise_scale=0.1)),
         r"same design.support, got arrays of shape \(8, 6\) with other values",
     ),
     "kcenter": (
@@ -123,14 +123,14 @@ def test_wrong_model_is_allowed_if_declared():
         (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(5), jnp.asarray(1))),
         (linear.environment(linear.canonical(0.5)), linear.Pull(jnp.asarray(0), jnp.asarray(-1))),
         (
-            linear.environment(linear.canonical(0.5), linear.Allocation),
+            linear.environment(linear.canonical(0.5), linear.Allocation(jnp.zeros(5, int))),
             linear.Allocation(jnp.array([1, 1, 1, 1, -1])),
         ),
         (fullbandit.environment(SUMS, FIRST), fullbandit.Pulls(jnp.full(8, -1))),
         (cpe.environment(cpe.best5()), cpe.Pulls(jnp.array([6]))),
-        (kernel.environment(POINTS, n_agents=2), jnp.array([0, 21])),
+        (kernel.environment(POINTS, jnp.array([20, 20])), jnp.array([0, 21])),
         (
-            kcenter.environment(DISTANCES, action=kcenter.Pull),
+            kcenter.environment(DISTANCES),
             kcenter.Pull(jnp.asarray(6), jnp.asarray(0), jnp.zeros(1, int), jnp.asarray(False), DISTANCES.problem),
         ),
     ],
@@ -142,8 +142,8 @@ def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
 
 
 def test_action_of_fewer_agents_is_refused():
-    environment = kernel.environment(POINTS, n_agents=1)
-    with pytest.raises(ValueError, match="n_agents must match the algorithm's actions"):
+    environment = kernel.environment(POINTS)
+    with pytest.raises(ValueError, match=r"action must have shape \(1,\), .* Give it the algorithm, got \(3,\)"):
         environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))
 
 

@@ -91,7 +91,7 @@ def test_plan_runs_once_half_of_the_lanes_wait():
         algorithm = counter(1000, period=period)
         keys, start = streams(key), algorithm.init(key)
         settings = {"max_rounds": 100, "chunk": 10, "axis_name": "lanes"}
-        outcome, _ = advance(algorithm, NOISE, keys, start, (), jnp.int32(0), **settings)
+        outcome, _ = advance(algorithm, NOISE, keys, start, (), rounds=jnp.int32(0), **settings)
         return outcome.rounds
 
     rounds = jax.vmap(one, axis_name="lanes")(jax.random.split(KEY, 4), period)

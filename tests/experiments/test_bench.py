@@ -20,6 +20,7 @@ RULES = {
         *("uniform", "TaS", "TaS, C", "TTTS", "T3C", "TTUCB", "EB-TC", "EB-TCI", "LUCB", "KL-LUCB", "UGapE"),
         *("elimination", "lil'UCB", "SR", "SR, leap", "SH", "SH, leap", "CR", "UCB-E"),
         *("UCB1", "KL-UCB", "IMED", "Bayes-UCB", "Thompson", "MOSS", "MOSS, anytime"),
+        *("D-UCB", "SW-UCB", "M-UCB", "Exp3", "Exp3-IX", "elimination, batches"),
     },
     "linear": {
         *("LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"),

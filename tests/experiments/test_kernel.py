@@ -51,7 +51,7 @@ def test_paired_algorithms_have_the_same_noise():
     noises = []
     for factory in (kernel.duets, kernel.n_kernel_ucb):
         algorithm = factory(instance.candidates, **settings)
-        environment = kernels.environment(instance, 2, jax.random.key(3))
+        environment = kernels.environment(instance, algorithm, jax.random.key(3))
         state = algorithm.init(jax.random.key(len(noises)))
         action = algorithm.decide(jax.random.key(1), state).action
         rewards, t = environment.respond(jnp.int32(4), action, environment.noise(jax.random.key(2)))

@@ -113,7 +113,7 @@ def test_no_delay_is_the_same_run():
 
 class Numbers(NamedTuple):
     pulls: jax.Array
-    seen: jax.Array  # int32 (ROUNDS,)   round in which each number was observed; -1: it was not
+    order: jax.Array  # int32 (ROUNDS,)   round in which each number was observed; -1: it was not
     clock: jax.Array  # int32 ()   observations so far
 
 
@@ -123,8 +123,8 @@ def numbering(rounds):
 
     def observe(state, action, echo):
         comes = (action > 0).astype(jnp.int32)
-        seen = jnp.where((jnp.arange(rounds, dtype=jnp.int32) == echo - 1) & (comes > 0), state.clock, state.seen)
-        return Numbers(state.pulls + comes.astype(int), seen, state.clock + comes)
+        order = jnp.where((jnp.arange(rounds, dtype=jnp.int32) == echo - 1) & (comes > 0), state.clock, state.order)
+        return Numbers(state.pulls + comes.astype(int), order, state.clock + comes)
 
     zero = jnp.zeros((), jnp.int32)
     return Algorithm(
@@ -173,7 +173,7 @@ def test_results_count_what_never_arrived():
     )
     missing = results.columns["missing"].reshape(2, 4)
     assert (missing[0] == 0).all()
-    # Of every observation, (5/6)^10 = .16 never arrive; at the end a few more are on the way.
+    # A share (5/6)^10 = .16 of the observations never arrives; at the end a few more are on the way.
     assert (missing[1] > 10).all()
     assert (missing[1] < 80).all()
     assert (results.columns["pulls"] == 200).all()

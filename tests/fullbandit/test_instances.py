@@ -94,6 +94,27 @@ def test_gaussian_by_hand():
     np.testing.assert_allclose(observed, [2 + 3 * 2 * root, 0, 5 - 2 * 3 * root, -0.25, 7, 0], rtol=1e-14)
 
 
+# Design
+
+
+def test_environment_of_an_algorithm_answers_for_its_design():
+    algorithm = fullbandit.icb(PAIRS, delta=0.1, epsilon=0.1)
+    read, told = (environment(instance(), asker) for asker in (algorithm, PAIRS))
+    noise = told.noise(jax.random.key(0))
+    for each in (read, told):
+        np.testing.assert_array_equal(each.problem()["design.support"], PAIRS.support)
+        assert each.problem()["design.k"] == algorithm.problem()["design.k"] == 2
+    observed, expected = (each.respond((), pulls(COUNTS), noise)[0] for each in (read, told))
+    np.testing.assert_array_equal(observed, expected)
+
+
+@pytest.mark.parametrize("problem", [None, lambda: {"arms": 4}])
+def test_environment_of_an_algorithm_without_a_design_is_refused(problem):
+    algorithm = fullbandit.icb(PAIRS, delta=0.1, epsilon=0.1)._replace(problem=problem)
+    with pytest.raises(ValueError, match=r"algorithm must have a design in its problem, got (nothing|arms)\. Give the"):
+        environment(instance(), algorithm)
+
+
 # Right and wrong answers
 
 

@@ -107,6 +107,19 @@ def margin_of(rule):
     return call
 
 
+# Options of a rule that no case of tests/laws has.
+@pytest.mark.parametrize("rule", ["certain saqm", "ellipsoid"])
+@often
+@given(seed=seeds, constant=constants, unit=units)
+def test_order_origin_and_unit_of_the_means_change_no_margin(rule, seed, constant, unit):
+    design, theta = instance(seed)
+    order, margin = an_order(seed), margin_of(rule)
+    once = pytest.approx(margin(design, theta), rel=1e-9, abs=1e-9)
+    assert margin(permuted(design, order), theta[order]) == once
+    assert margin(design, theta + constant) == once
+    assert margin(design, unit * theta, epsilon=unit * EPSILON, scale=unit * SCALE) / unit == once
+
+
 @every_verdict
 @often
 @given(seed=seeds, factor=st.floats(1, 10), t=st.floats(9, 1e6))

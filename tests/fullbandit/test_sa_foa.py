@@ -348,3 +348,12 @@ def test_the_threshold_moves_the_bar():
     ends = [end(UNIFORM, tape, **numbers) for numbers in options]
     assert all(each["stop"] for each in ends)
     assert ends[0]["pulls"] == ends[1]["pulls"] > ends[2]["pulls"]
+
+
+def test_a_drawn_lottery_keeps_float32_and_stops():
+    design = make_design(UNIFORM.support, K, dtype=jnp.float32)
+    algorithm = make(design, noise_scale=0.2 / 3, sampling=Sampling(lottery="draw"), growth=None)
+    answers = environment(Instance(THETA.astype(jnp.float32), K, 0.3), design)
+    end = jax.jit(lambda: run(KEY, algorithm, answers, max_rounds=5000))()
+    assert end.status == Status.STOPPED
+    assert {x.dtype for x in jax.tree.leaves(end.state) if x.dtype.kind == "f"} == {jnp.dtype("float32")}

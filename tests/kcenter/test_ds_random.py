@@ -3,6 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers.kcenter_ds import KEY
+from drivers.programs import assert_same
 
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
@@ -25,7 +26,7 @@ def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
     @jax.jit
     def one(key):
         algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=count)
-        return run(key, algorithm, environment(INSTANCE, test_every=count), max_rounds=5000)
+        return run(key, algorithm, environment(INSTANCE, algorithm), max_rounds=5000)
 
     end = one(KEY)
     assert end.status == Status.STOPPED
@@ -37,6 +38,25 @@ def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
     np.testing.assert_allclose(sums[counts > M], exact[counts > M])
 
 
+def test_idle_changes_no_bit():
+    algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=4)
+    answers = environment(INSTANCE, test_every=4)
+
+    @jax.jit
+    def step(state, key):
+        keys = jax.random.split(key)
+        action = algorithm.decide(keys[0], state).action
+        sample = answers.respond(action, answers.noise(keys[1]))
+        after = algorithm.observe(state, action, sample)
+        return after, algorithm.observe(after, algorithm.idle, sample)
+
+    state = algorithm.init(KEY)
+    for number in range(4):
+        state, same = step(state, jax.random.fold_in(KEY, number))
+        assert_same(same, state)
+    assert state.pulls > 4
+
+
 def test_ds_random_takes_more_queries_than_ds_ucb():
     spread = np.linspace(0.05, 0.3, 12)[:, None]
     spread[11] = 1
@@ -45,7 +65,7 @@ def test_ds_random_takes_more_queries_than_ds_ucb():
     def pulls(rule):
         instance = dimension_instance(points, k=2)
         algorithm = rule(instance.problem, delta=0.1)
-        one = jax.jit(lambda key: run(key, algorithm, environment(instance), max_rounds=5000).pulls)
+        one = jax.jit(lambda key: run(key, algorithm, environment(instance, algorithm), max_rounds=5000).pulls)
         return np.mean([one(jax.random.key(seed)) for seed in range(5)])
 
     assert pulls(ds_random) > 1.5 * pulls(ds_ucb)
@@ -57,7 +77,8 @@ def test_integer_points():
     @jax.jit
     def one(key):
         instance = dimension_instance(pixels, k=2, levels=16)
-        return run(key, ds_random(instance.problem, delta=0.1), environment(instance), max_rounds=500)
+        algorithm = ds_random(instance.problem, delta=0.1)
+        return run(key, algorithm, environment(instance, algorithm), max_rounds=500)
 
     end = one(KEY)
     assert end.answer.indices.tolist() == [0, 1]

@@ -33,7 +33,7 @@ def runner(n, m, k, *, chunk=256, leap=4, lanes=False, max_rounds=20_000, **opti
     def one(points, exact, key, radius_scale, settings):
         algorithm = ds_ucb(Dimensions(n, m, k), interval=Lil(radius_scale), leap=leap, **settings, **options)
         instance = dimension_instance(points, k=k, exact=exact)
-        return run(key, algorithm, environment(instance, leap=leap), max_rounds=max_rounds, chunk=chunk)
+        return run(key, algorithm, environment(instance, algorithm), max_rounds=max_rounds, chunk=chunk)
 
     batch = jax.jit(jax.vmap(one, (None, None, 0, None, None))) if lanes else one
 

@@ -13,7 +13,7 @@ import pytest
 
 import jaxbandits
 from jaxbandits import kcenter
-from jaxbandits.kcenter import Counts, Pull
+from jaxbandits.kcenter import Counts, PairPull, Pull
 
 DRAWS = 20_000
 RNG = np.random.default_rng(3)
@@ -35,17 +35,20 @@ def sampling(points, k=3, *, leap=1, **parts):
     def pull(node, slot, centers, exact=False):
         return Pull(*integers(node, slot, centers), jnp.array(exact), instance.problem)
 
-    return kcenter.environment(instance, leap=leap), pull
+    return kcenter.environment(instance, kcenter.ds_ucb(instance.problem, delta=0.1, leap=leap)), pull
 
 
-def noisy(distances, action=kcenter.PairPull, **parts):
+def noisy(distances, action=PairPull, **parts):
     """Returns the environment of noisy distances, and a maker of its actions."""
     instance = kcenter.distance_instance(distances, k=3, **parts)
     extra = {"exact": jnp.array(False)} if action is Pull else {}
-    return (
-        kcenter.environment(instance, action=action),
-        lambda *fields: action(*integers(*fields), **extra, problem=instance.problem),
-    )
+
+    def make(*fields):
+        return action(*integers(*fields), **extra, problem=instance.problem)
+
+    n = instance.problem.n
+    idle = {Pull: (n, 0), PairPull: ([n, n], [0, 0]), Counts: (np.zeros((n, 2)),)}[action]
+    return kcenter.environment(instance, make(*idle, [0, 0])), make
 
 
 def integers(*fields):
@@ -232,32 +235,37 @@ def test_an_algorithm_for_fewer_nodes_or_another_law_is_refused(action):
 def test_an_algorithm_with_other_actions_leap_or_draws_is_refused():
     instance = kcenter.distance_instance(TABLE, k=3, noise_scale=0.1)
     points = kcenter.dimension_instance(FLOATS, k=3)
+    pair = kcenter.ns_ts(instance.problem, delta=0.1, noise_scale=0.1)
+    one = kcenter.ns_tands(instance.problem, delta=0.1, noise_scale=0.1)
+    plain, four = (kcenter.ds_ucb(points.problem, delta=0.1, leap=leap) for leap in (1, 4))
+    many, two = (kcenter.ds_random(points.problem, delta=0.1, test_every=count) for count in (4, 2))
+    leap = "must have the same leap, got {} in the algorithm and {} in the environment"
     pairs = [
-        (kcenter.ns_ts(instance.problem, delta=0.1, noise_scale=0.1), kcenter.environment(instance, action=Pull)),
-        (kcenter.ns_tands(instance.problem, delta=0.1, noise_scale=0.1), kcenter.environment(instance)),
-        (kcenter.ds_ucb(points.problem, delta=0.1), kcenter.environment(instance, action=Pull)),
-        (kcenter.ds_ucb(points.problem, delta=0.1, leap=4), kcenter.environment(points)),
-        (kcenter.ds_ucb(points.problem, delta=0.1, leap=4), kcenter.environment(points, leap=2)),
-        (kcenter.ds_ucb(points.problem, delta=0.1), kcenter.environment(points, leap=4)),
-        (kcenter.ds_random(points.problem, delta=0.1, test_every=4), kcenter.environment(points)),
-        (kcenter.ds_random(points.problem, delta=0.1, test_every=4), kcenter.environment(points, test_every=2)),
-        (kcenter.ds_random(points.problem, delta=0.1), kcenter.environment(points, test_every=4)),
+        (pair, kcenter.environment(instance), "action must be of type Pull, as the environment was made. Give it"),
+        (one, kcenter.environment(instance, pair), "action must be of type PairPull, as the environment was made."),
+        (plain, kcenter.environment(instance), "does not answer this algorithm"),
+        (four, kcenter.environment(points), leap.format(4, 1)),
+        (four, kcenter.environment(points, kcenter.ds_ts(points.problem, delta=0.1, leap=2)), leap.format(4, 2)),
+        (plain, kcenter.environment(points, four), leap.format(1, 4)),
+        (many, kcenter.environment(points), "action.node must have shape (), as the environment was made. Give it the"),
+        (many, kcenter.environment(points, two), "action.node must have shape (2,), as the environment was made. Give"),
+        (plain, kcenter.environment(points, many), "action.node must have shape (4,), as the environment was made."),
     ]
-    for algorithm, environment in pairs:
-        with pytest.raises(ValueError, match="does not"):
+    for algorithm, environment, message in pairs:
+        with pytest.raises(ValueError, match=re.escape(message)):
             jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=5)
 
 
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"leap": 2}, "leap must be 1 where distances are noisy, got 2"),
-        ({"test_every": 2}, "test_every must be 1 where distances are noisy, got 2"),
-        ({"action": "pair"}, "action must be Pull, PairPull or Counts, got 'pair'"),
-    ],
-)
-def test_environment_refuses_settings_without_meaning(settings, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        kcenter.environment(kcenter.distance_instance(TABLE, k=3, noise_scale=0.1), **settings)
-    with pytest.raises(ValueError, match="action must be Pull where dimensions are sampled"):
-        kcenter.environment(kcenter.dimension_instance(FLOATS, k=3), action=Counts)
+def test_environment_refuses_an_algorithm_for_the_other_kind_of_instance():
+    instance = kcenter.distance_instance(TABLE, k=3, noise_scale=0.1)
+    points = kcenter.dimension_instance(FLOATS, k=3)
+    several = kcenter.ds_random(points.problem, delta=0.1, test_every=2)
+    with pytest.raises(ValueError, match=r"algorithm\.node must have shape \(\), got \(2,\)"):
+        kcenter.environment(instance, several)
+    with pytest.raises(ValueError, match=r"algorithm must be of type Pull, got PairPull"):
+        kcenter.environment(points, kcenter.ns_ts(instance.problem, delta=0.1, noise_scale=0.1))
+    with pytest.raises(ValueError, match=r"algorithm must be of type Pull or PairPull or Counts, got"):
+        kcenter.environment(instance, Pull)
+    block = jax.tree.map(lambda x: jnp.broadcast_to(x, (2, 2, *x.shape)), several.idle._replace(node=jnp.int32(6)))
+    with pytest.raises(ValueError, match=r"algorithm\.node must have shape \(\) or \(test_every,\), got \(2, 2\)"):
+        kcenter.environment(points, block)

@@ -23,11 +23,11 @@ SAMPLERS = {
     "random": (kcenter.ds_random, {}),
 }
 NOISY_RULES = {
-    "ts": (kcenter.ns_ts, {"mix": 0.9}, kcenter.PairPull),
-    "ts at mix 0": (kcenter.ns_ts, {"mix": 0.0}, kcenter.PairPull),
-    "tands": (functools.partial(kcenter.ns_tands, weights_every=10), {"forced_offset": 1.0}, kcenter.Pull),
-    "batches": (functools.partial(kcenter.track_and_stop, weights_every=10, test_every=16), {}, kcenter.Counts),
-    "random": (kcenter.ns_random, {}, kcenter.Pull),
+    "ts": (kcenter.ns_ts, {"mix": 0.9}),
+    "ts at mix 0": (kcenter.ns_ts, {"mix": 0.0}),
+    "tands": (functools.partial(kcenter.ns_tands, weights_every=10), {"forced_offset": 1.0}),
+    "batches": (functools.partial(kcenter.track_and_stop, weights_every=10, test_every=16), {}),
+    "random": (kcenter.ns_random, {}),
 }
 seeds, firsts = st.integers(0, 2**32 - 1), st.integers(0, N - 1)
 every_sampler = pytest.mark.parametrize("rule", wide_except(SAMPLERS, "ucb", "triangle", "ts"))
@@ -57,7 +57,8 @@ def sampler(factory, k):
     @jax.jit
     def end(key, points, exact, settings):
         instance = kcenter.dimension_instance(points, k=k, exact=exact)
-        return run(key, factory(instance.problem, **settings), kcenter.environment(instance), max_rounds=20_000)
+        algorithm = factory(instance.problem, **settings)
+        return run(key, algorithm, kcenter.environment(instance, algorithm), max_rounds=20_000)
 
     return end
 
@@ -148,21 +149,21 @@ def test_sampling_for_more_centers_begins_as_for_fewer(rule, seed, first):
 
 
 @functools.cache
-def noisy_runner(factory, action, k):
+def noisy_runner(factory, k):
     @jax.jit
     def end(key, table, noise_scale, settings):
         instance = kcenter.distance_instance(table, k=k, noise_scale=noise_scale)
-        environment = kcenter.environment(instance, action=action)
-        return run(key, factory(instance.problem, delta=USUAL, **settings), environment, max_rounds=20_000)
+        algorithm = factory(instance.problem, delta=USUAL, **settings)
+        return run(key, algorithm, kcenter.environment(instance, algorithm), max_rounds=20_000)
 
     return end
 
 
 def noisy_run(rule, table, assumed, seed, first, *, noise_scale=None, k=K, **options):
     """Returns the end of a run. `assumed` is the algorithm's noise scale; if None, `noise_scale` is the same."""
-    factory, settings, action = NOISY_RULES[rule]
+    factory, settings = NOISY_RULES[rule]
     numbers = {"first_center": int(first), "noise_scale": assumed} | settings | options
-    return noisy_runner(factory, action, k)(
+    return noisy_runner(factory, k)(
         jax.random.key(seed), table, assumed if noise_scale is None else noise_scale, numbers
     )
 

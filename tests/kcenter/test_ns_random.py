@@ -7,7 +7,7 @@ from drivers.kcenter_ns import KEY, distances
 
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
-from jaxbandits.kcenter import Counts, Distances, distance_instance, environment, ns_random
+from jaxbandits.kcenter import Distances, distance_instance, environment, ns_random
 
 N, K, DELTA = 7, 4, 0.1
 TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
@@ -16,7 +16,7 @@ TABLE = distances(126, N, dim=2)  # its gaps are .18, .11 and .10
 def test_rounds_of_several_queries_find_the_same_centers():
     instance = distance_instance(TABLE, k=K, noise_scale=0.1)
     algorithm = ns_random(instance.problem, noise_scale=0.1, delta=DELTA, test_every=32)
-    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, action=Counts), max_rounds=1000))()
+    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, algorithm), max_rounds=1000))()
     assert end.status == Status.STOPPED
     np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
     counts = np.asarray(end.state.samples.counts)

@@ -13,9 +13,7 @@ from experiments.bench.reference import kcenter_ns as reference
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
 from jaxbandits.kcenter import (
-    Counts,
     Distances,
-    Pull,
     distance_instance,
     environment,
     ns_tands,
@@ -36,7 +34,7 @@ def maker(noise="gaussian", **settings):
         noise_scale = jnp.sqrt(variance) if noise == "gaussian" else None
         instance = distance_instance(table, k=K, noise_scale=noise_scale, noise=noise)
         algorithm = ns_tands(instance.problem, noise_scale=noise_scale, **settings)
-        return algorithm, environment(instance, action=Pull)
+        return algorithm, environment(instance, algorithm)
 
     return make
 
@@ -108,16 +106,16 @@ def test_forced_queries_need_no_weights():
 @functools.cache
 def compiled(**settings):
     @jax.jit
-    def end(key, table, first_center, assumed, noise_scale):
+    def end(key, table, assumed, noise_scale):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
-        algorithm = ns_tands(instance.problem, noise_scale=assumed, first_center=first_center, delta=DELTA, **settings)
-        return run(key, algorithm, environment(instance, action=Pull), max_rounds=3000)
+        algorithm = ns_tands(instance.problem, noise_scale=assumed, delta=DELTA, **settings)
+        return run(key, algorithm, environment(instance, algorithm), max_rounds=3000)
 
     return end
 
 
-def ended(table=TABLE, first_center=0, assumed=0.1, noise_scale=0.1, seed=0, **settings):
-    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), first_center, assumed, noise_scale)
+def ended(table=TABLE, assumed=0.1, noise_scale=0.1, seed=0, **settings):
+    return compiled(**settings)(jax.random.key(seed), jnp.asarray(table), assumed, noise_scale)
 
 
 def test_noise_scale_set_too_low_gives_wrong_centers():
@@ -167,7 +165,7 @@ def test_batch_pulls_by_hand():
 def test_track_and_stop_spends_batches():
     instance = distance_instance(TABLE, k=K, noise_scale=0.1)
     algorithm = track_and_stop(instance.problem, noise_scale=0.1, delta=DELTA, test_every=25, weights_every=25)
-    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, action=Counts), max_rounds=1000))()
+    end = jax.jit(lambda: run(KEY, algorithm, environment(instance, algorithm), max_rounds=1000))()
     assert end.status == Status.STOPPED
     np.testing.assert_array_equal(end.answer.indices, [0, 5, 3, 2])
     assert (int(end.pulls) - (6 + 5 + 4)) % 25 == 0

@@ -19,7 +19,7 @@ def ended():
     def three_nodes(key, table, first_center, assumed, noise_scale):
         instance = distance_instance(table, k=2, noise_scale=noise_scale)
         algorithm = ns_ts(instance.problem, delta=0.1, noise_scale=assumed, first_center=first_center, mix=0.0)
-        return run(key, algorithm, environment(instance), max_rounds=2000)
+        return run(key, algorithm, environment(instance, algorithm), max_rounds=2000)
 
     return three_nodes
 
@@ -74,7 +74,7 @@ def shared(triangle):
         instance = distance_instance(table, k=K, noise_scale=noise_scale)
         settings = {"noise_scale": noise_scale, "delta": DELTA, "interval": KL(k1=11.11)}
         algorithm = ns_ts(instance.problem, mix=0.0, triangle=triangle, **settings)
-        return run(KEY, algorithm, environment(instance, stream=KEY), max_rounds=QUERIES)
+        return run(KEY, algorithm, environment(instance, algorithm, stream=KEY), max_rounds=QUERIES)
 
     return end
 

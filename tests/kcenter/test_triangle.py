@@ -90,7 +90,7 @@ def test_clustered_points_have_the_same_centers_for_fewer_queries():
         def one(key):
             instance = dimension_instance(points, k=4, exact=sums)
             algorithm = ds_ucb(instance.problem, delta=0.1, leap=4, triangle=triangle)
-            return run(key, algorithm, environment(instance, leap=4), max_rounds=20_000)
+            return run(key, algorithm, environment(instance, algorithm), max_rounds=20_000)
 
         return [one(jax.random.key(seed)) for seed in range(4)]
 

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 from jaxbandits import Status, kernel, run
 from jaxbandits.numerics.gp import cross
@@ -99,6 +100,14 @@ def test_posterior_with_every_query_inducing_is_exact():
     assert compared >= 3
 
 
+def test_idle_changes_no_bit():
+    numbers = {"beta": 0.7, "noise_variance": NOISE_VARIANCE, "threshold": 40.0}
+    algorithm = kernel.approx_dis_kernel_ucb(POINTS, kernel=SE, n_agents=N, horizon=T, coins=COINS, **numbers)
+    steps, observe = follow(), jax.jit(algorithm.observe)
+    for t in (int(np.argmax(synchronised(steps))), T // 2, T - 1):
+        assert_same(observe(steps[t].state, algorithm.idle, jnp.ones(N)), steps[t].state)
+
+
 def test_a_permutation_of_the_candidates_permutes_the_queries():
     order = np.random.default_rng(3).permutation(M)
     plain = follow()
@@ -124,11 +133,12 @@ def test_variance_falls_with_an_agents_own_data():
 def test_inducing_points_beyond_the_capacity_end_as_nonfinite():
     # The second lane explores, and makes each of its points an inducing point in every round.
     explores = np.array([False, True, False])
-    environment = kernel.environment(kernel.tabular(POINTS, VALUES, noise_scale=0.2), n_agents=N)
+    instance = kernel.tabular(POINTS, VALUES, noise_scale=0.2)
 
     def one(key, beta, threshold, oversampling):
         numbers = {"beta": beta, "threshold": threshold, "oversampling": oversampling, "noise_variance": NOISE_VARIANCE}
         algorithm = kernel.approx_dis_kernel_ucb(POINTS, kernel=SE, n_agents=N, horizon=T, max_inducing=16, **numbers)
+        environment = kernel.environment(instance, algorithm)
         return run(key, algorithm, environment, max_rounds=T, chunk=10, axis_name="lanes")
 
     numbers = np.where(explores, 100.0, 1.0), np.where(explores, 1e-3, 20.0), np.where(explores, 1e12, 0.05)

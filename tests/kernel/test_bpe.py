@@ -2,9 +2,12 @@
 
 from functools import partial
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 from experiments.bench.reference.kernel_ucb import KERNEL, NOISE_VARIANCE, instance
 from jaxbandits import kernel
@@ -60,3 +63,19 @@ def test_active_sets_nest():
     for step in follow(candidates, rewards, beta=0.5):
         assert not np.any(np.asarray(step.state.active) & ~before)
         before = np.asarray(step.state.active)
+
+
+def test_beta_for_each_round_is_refused():
+    candidates, *_ = instance(0, 40, horizon=HORIZON)
+    with pytest.raises(ValueError, match="beta must be at least 0, got"):
+        make(candidates, beta=np.ones(HORIZON))
+
+
+@pytest.mark.parametrize("size", [40, 9])
+def test_idle_changes_no_bit(size):
+    candidates, _, rewards, _ = instance(5, size, horizon=HORIZON, agents=1)
+    algorithm = make(candidates)
+    steps, observe = follow(candidates, rewards), jax.jit(algorithm.observe)
+    end = kernel.batch_lengths(HORIZON)[0]
+    for t in (0, end - 2, end - 1, end, HORIZON - 1):  # about the end of a batch, and the last
+        assert_same(observe(steps[t].state, algorithm.idle, jnp.ones(1)), steps[t].state)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE, instance
 from jaxbandits import kernel
@@ -94,3 +95,11 @@ def test_agents_after_a_synchronisation_have_equal_posteriors():
         )
         assert step.answer == np.argmax(step.state.shared_mean)
         assert step.state.fresh.tolist() == [0] * AGENTS
+
+
+def test_idle_changes_no_bit():
+    candidates, _, rewards, coins = instance(1, 70, horizon=HORIZON)
+    algorithm = make(candidates, coins)
+    steps, observe = follow(candidates, coins, rewards), jax.jit(algorithm.observe)
+    for step in (steps[0], steps[6], steps[-1]):
+        assert_same(observe(step.state, algorithm.idle, jnp.ones(AGENTS)), step.state)

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 import jaxbandits
 from experiments.bench.reference import kernel_duets as reference
@@ -109,7 +110,7 @@ def test_duets_run_equals_the_run_by_rounds():
     keys = jax.random.split(jax.random.key(3), LANES)
     hyper = {"beta": jnp.asarray([0.2, 0.5, 1.0, 0.5] * 10), "inducing_rate": jnp.asarray([10.0, 0.5, 10.0, 2.0] * 10)}
     result = lanes(keys, hyper["beta"], hyper["inducing_rate"])
-    noise_of = kernel.environment(INSTANCE, n_agents=N).noise
+    noise_of = kernel.environment(INSTANCE, jnp.full(N, M)).noise
     for lane in range(3):
         ours, one = jax.tree.map(lambda x, lane=lane: x[lane], (result, hyper))
         noise = np.array([noise_of(jax.random.fold_in(streams(keys[lane]).noise, r)) for r in range(T)])
@@ -219,7 +220,8 @@ def test_long_float32_runs_reach_the_horizon():
 
     def build(task, key):
         instance = kernel.branin(key, size=2000, dtype="float32")
-        return kernel.duets(instance.candidates, **settings), kernel.environment(instance, n_agents=10)
+        algorithm = kernel.duets(instance.candidates, **settings)
+        return algorithm, kernel.environment(instance, algorithm)
 
     results = jaxbandits.sweep(build, seeds=40, key=KEY, max_rounds=51, chunk=51, lanes=1, progress=False)
     np.testing.assert_array_equal(results.columns["status"], Status.STOPPED)
@@ -235,6 +237,7 @@ def test_agent_that_queries_nothing_is_not_counted_and_its_reward_not_read():
     assert (state.pulls, state.t) == (2, 1)
     np.testing.assert_array_equal(state.indices[:, 0], partly_idle)
     np.testing.assert_array_equal(state.rewards[:, 0], [1.0, 0.0, 2.0])
+    assert_same(algorithm.observe(state, algorithm.idle, jnp.full(N, jnp.nan)), state)
 
 
 def test_epochs_by_hand():
@@ -251,7 +254,7 @@ def test_single_epoch_sends_nothing():
     algorithm = kernel.duets(
         INSTANCE.candidates, kernel=SE, n_agents=N, horizon=4, beta=0.5, noise_variance=NOISE_VARIANCE, epochs=4
     )
-    outcome = jax.jit(lambda: run(KEY, algorithm, kernel.environment(INSTANCE, n_agents=N), max_rounds=9, chunk=5))()
+    outcome = jax.jit(lambda: run(KEY, algorithm, kernel.environment(INSTANCE, algorithm), max_rounds=9, chunk=5))()
     assert (outcome.status, outcome.rounds, outcome.pulls) == (Status.STOPPED, 4, 4 * N)
     assert (outcome.state.traffic.uplink, outcome.state.traffic.downlink, outcome.answer) == (0, 0, 0)
     short = kernel.duets(INSTANCE.candidates, kernel=SE, n_agents=N, horizon=1, beta=0.5, noise_variance=NOISE_VARIANCE)
@@ -279,6 +282,7 @@ def test_trim_by_hand():
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
+        ({"beta": jnp.ones(T)}, "beta must be at least 0, got"),
         ({"epochs": 21}, r"epochs must be an integer in \[1, 20\], got 21"),
         ({"epochs": (2, 17)}, r"epochs must hold ints >= 1 summing to 20, got \(2, 17\)"),
         ({"epochs": (20, 0)}, r"epochs must hold ints >= 1 summing to 20, got \(20, 0\)"),

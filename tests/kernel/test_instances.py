@@ -129,7 +129,7 @@ def test_kernels_of_the_paper():
 
 def test_environment():
     instance = kernel.tabular(jnp.zeros((3, 1)), jnp.asarray([1.0, 2.0, 4.0]), noise_scale=0.5)
-    environment = kernel.environment(instance, n_agents=2)
+    environment = kernel.environment(instance, jnp.full(2, 3))
     rewards = environment.respond((), jnp.asarray([2, 0], jnp.int32), jnp.asarray([1.0, -2.0]))[0]
     np.testing.assert_array_equal(rewards, [4.5, 0.0])
     idle = environment.respond((), jnp.full(2, 3, jnp.int32), jnp.zeros(2))[0]

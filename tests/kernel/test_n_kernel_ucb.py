@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from drivers import kernel as driver
+from drivers.programs import assert_same
 
 from experiments.bench.reference.kernel_ucb import AGENTS, KERNEL, NOISE_VARIANCE
 from experiments.bench.reference.kernel_ucb import instance as any_instance
@@ -82,8 +83,9 @@ def test_variance_never_rises_and_is_bounded_by_the_information():
 def test_partly_idle_action_counts_the_agents_that_query(size):
     candidates, _, rewards, coins = instance(7, size)
     algorithm = make(candidates, coins)
-    state = follow(candidates, rewards, coins)[4].state
-    partly = jax.jit(algorithm.observe)(state, jnp.array([3, size, 4], jnp.int32), jnp.ones(AGENTS))
+    state, observe = follow(candidates, rewards, coins)[4].state, jax.jit(algorithm.observe)
+    assert_same(observe(state, algorithm.idle, jnp.ones(AGENTS)), state)
+    partly = observe(state, jnp.array([3, size, 4], jnp.int32), jnp.ones(AGENTS))
     assert (partly.pulls - state.pulls, partly.t - state.t) == (2, 1)
     np.testing.assert_array_equal(partly.posterior.mean[1], state.posterior.mean[1])
     assert np.all(partly.posterior.variance[0] <= state.posterior.variance[0])
@@ -104,3 +106,11 @@ def test_shared_pieces_by_hand():
     np.testing.assert_allclose(column, [[0.6065306597, 1], [1, 0.6065306597]], atol=1e-10)
     table = columns(settings._replace(gram=jnp.array([[1.0, 0.5], [0.5, 2.0]])))
     assert table(jnp.int32(1)).tolist() == [0.5, 2.0]
+
+
+def test_coins_of_other_agents_or_not_below_1_are_refused():
+    candidates, _, _, coins = instance(0, 40)
+    with pytest.raises(ValueError, match=r"coins.queries must be an array of real numbers of shape \(4, 20\), got"):
+        make(candidates, coins, agents=4)
+    with pytest.raises(ValueError, match=r"coins.queries must lie in \[0, 1\)"):
+        make(candidates, coins._replace(queries=coins.queries + 1))

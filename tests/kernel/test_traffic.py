@@ -55,10 +55,11 @@ def walk(n_agents, size):
 def test_curves_of_regret_and_messages():
     values = np.asarray([1.0, 2.0, 4.0, 0.0, 3.0])
     instance = kernel.tabular(jnp.zeros((5, 1)), jnp.asarray(values), noise_scale=0.1)
-    marks, environment = (1, 3, 4, 12, 20), kernel.environment(instance, n_agents=2)
+    marks, algorithm = (1, 3, 4, 12, 20), walk(2, 5)
+    environment = kernel.environment(instance, algorithm)
     curves = record(at=marks, by="rounds", value=kernel.messages, total=kernel.round_regret(instance))
     with jax.numpy_dtype_promotion("standard"):
-        outcome = run(KEY, walk(2, 5), environment, max_rounds=30, record=curves)
+        outcome = run(KEY, algorithm, environment, max_rounds=30, record=curves)
     assert (outcome.pulls, outcome.rounds) == (24, 12)
     rounds = np.minimum(marks, 12)
     regret = np.cumsum([sum(4 - values[(t + n) % 5] for n in range(2)) for t in range(12)])

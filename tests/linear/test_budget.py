@@ -93,11 +93,10 @@ def test_least_squares_of_fewer_pulls_than_dimensions():
 def test_rules_keep_their_budget(rule, monkeypatch):
     """A concrete horizon, with designs that are solved instead of looked up, gives the same run as a traced one."""
     instance = linear.Instance(jnp.asarray(ARMS), jnp.asarray([1.0, 0.8]), jnp.asarray(1.0))
-    environment = linear.environment(instance, linear.Allocation)
 
     def one(horizon, key):
         algorithm = rule(ARMS, horizon=horizon, design_steps=30)
-        end = jaxbandits.run(key, algorithm, environment, max_rounds=60, chunk=8)
+        end = jaxbandits.run(key, algorithm, linear.environment(instance, algorithm), max_rounds=60, chunk=8)
         return end.status, end.pulls, end.state.counts, end.answer
 
     keys = jax.random.split(jax.random.key(1), 8)
@@ -117,9 +116,7 @@ def test_rules_keep_their_budget(rule, monkeypatch):
 def test_a_horizon_that_is_too_short_warns_or_is_refused():
     with pytest.warns(UserWarning, match="horizon 3 is too short"):
         algorithm = linear.od_linbai(ARMS, horizon=3, design_steps=5)
-    environment = linear.environment(
-        linear.Instance(jnp.asarray(ARMS), jnp.ones(2), jnp.asarray(1.0)), linear.Allocation
-    )
+    environment = linear.environment(linear.Instance(jnp.asarray(ARMS), jnp.ones(2), jnp.asarray(1.0)), algorithm)
     ends = jax.jit(jax.vmap(lambda key: jaxbandits.run(key, algorithm, environment, max_rounds=9)))
     end = ends(jax.random.split(jax.random.key(0), 400))
     assert not np.asarray(end.pulls).any()
@@ -162,7 +159,7 @@ def test_the_error_under_signs_does_not_depend_on_the_position_of_the_best_arm(f
 
     def build(task, key):
         instance = linear.Instance(jnp.asarray(arms), task["theta"], jnp.asarray(1.0))
-        return algorithm, linear.environment(instance, linear.Allocation, noise="sign")
+        return algorithm, linear.environment(instance, algorithm, noise="sign")
 
     tasks = {"theta": gap * arms[[0, 2, 3]]}
     results = jaxbandits.sweep(build, tasks, seeds=runs, key=jax.random.key(0), max_rounds=20, chunk=8, progress=False)

@@ -10,11 +10,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from jaxbandits import linear
+import jaxbandits
+from jaxbandits import linear, mab
 from jaxbandits.linear import Allocation, Bridge, Instance, Pull
 
 DRAWS = 10_000
 FALSE_ALARM = 1e-5
+
+
+# Forms of actions; an environment reads nothing but their class.
+ALLOCATION = Allocation(jnp.zeros(2, int))
+BRIDGE = Bridge(jnp.zeros(2, int), jnp.zeros(2, int), jnp.zeros(2))
+
+
+def leaping(leap, K=2):
+    """Returns an algorithm that says its leap."""
+    return linear.lin_ucb(np.eye(K), delta=0.1, norm_bound=1.0)._replace(problem=lambda: {"leap": leap})
 
 
 def canonical(means, noise_scale=1.0, dtype=float):
@@ -64,7 +75,7 @@ def test_gaussian_mean_is_the_inner_product():
 
 
 def test_gaussian_allocation_has_independent_sums():
-    environment = linear.environment(canonical([0.5, -0.3, 0.0], noise_scale=0.5), Allocation)
+    environment = linear.environment(canonical([0.5, -0.3, 0.0], noise_scale=0.5), ALLOCATION)
     values = sample(environment, Allocation(jnp.array([3, 0, 40])))
     assert_normal(values[:, 0], 1.5, 0.25 * 3)
     assert np.all(values[:, 1] == 0)
@@ -75,7 +86,7 @@ def test_gaussian_allocation_has_independent_sums():
 def test_bridge_refines_a_sum_without_changing_its_law():
     """An end and then a middle given the end have the law of two consecutive sums."""
     instance = canonical([0.5, -0.3, 1.0], noise_scale=1.5)
-    environment = linear.environment(instance, Bridge)
+    environment = linear.environment(instance, BRIDGE)
     zeros, counts, ahead = jnp.zeros(3, int), jnp.array([3, 10, 1]), jnp.array([12, 11, 2])
 
     def both(key):
@@ -94,7 +105,7 @@ def test_bridge_refines_a_sum_without_changing_its_law():
 
 
 def test_bridge_by_hand():
-    environment = linear.environment(canonical([0.5, -0.3, 1.0, 9.0, 9.0], noise_scale=2.0), Bridge)
+    environment = linear.environment(canonical([0.5, -0.3, 1.0, 9.0, 9.0], noise_scale=2.0), BRIDGE)
     action = Bridge(jnp.array([3, 7, 4, 0, 0]), jnp.array([12, 7, 0, 5, 0]), jnp.array([8.0, 0.1, 99.0, 3.0, 7.0]))
     values = environment.respond((), action, jnp.ones(5))[0]
     # Expected: a quarter of the sum and 2 sqrt(3 * 9 / 12), the known sum, four fresh pulls, nothing.
@@ -116,7 +127,7 @@ SUMS = {1: 0.2, 2: -0.9, 19: 0.0, 50: 0.9, 1000: -0.4, 10**7: 0.02}  # number of
 
 
 def test_sums_of_signs_are_binomial():
-    environment = linear.environment(canonical(list(SUMS.values())), noise="sign", leap=10**7)
+    environment = linear.environment(canonical(list(SUMS.values())), leaping(10**7), noise="sign")
     draw = jax.jit(lambda action: sample(environment, action))
     for arm, (times, mean) in enumerate(SUMS.items()):
         values = draw(Pull(jnp.array(arm), jnp.array(times)))
@@ -124,7 +135,7 @@ def test_sums_of_signs_are_binomial():
 
 
 def test_an_allocation_of_signs_is_binomial_per_arm():
-    environment = linear.environment(canonical([*SUMS.values(), -1.0, 0.1, 1.0]), Allocation, noise="sign")
+    environment = linear.environment(canonical([*SUMS.values(), -1.0, 0.1, 1.0]), ALLOCATION, noise="sign")
     values = np.asarray(sample(environment, Allocation(jnp.array([*SUMS, 9, 0, 5]))))
     for arm, (times, mean) in enumerate(SUMS.items()):
         assert_binomial_signs(values[:, arm], times, (1 + mean) / 2)
@@ -133,7 +144,7 @@ def test_an_allocation_of_signs_is_binomial_per_arm():
 
 @pytest.mark.parametrize("leap", [1, 2])
 def test_a_pull_of_more_than_the_leap_gives_nan(leap):
-    environment = linear.environment(canonical([0.5, 0.1]), noise="sign", leap=leap)
+    environment = linear.environment(canonical([0.5, 0.1]), leaping(leap), noise="sign")
     noise = environment.noise(jax.random.key(0))
     assert jnp.isfinite(environment.respond((), Pull(jnp.array(0), jnp.array(leap)), noise)[0])
     assert jnp.isnan(environment.respond((), Pull(jnp.array(0), jnp.array(leap + 1)), noise)[0])
@@ -141,7 +152,7 @@ def test_a_pull_of_more_than_the_leap_gives_nan(leap):
 
 @pytest.mark.parametrize(
     ("action", "options"),
-    [(Pull(jnp.array(0), jnp.array(1)), {}), (Allocation(jnp.array([1, 1])), {"action": Allocation})],
+    [(Pull(jnp.array(0), jnp.array(1)), {}), (Allocation(jnp.array([1, 1])), {"algorithm": ALLOCATION})],
 )
 def test_a_traced_mean_beyond_one_gives_nan(action, options):
     """Nothing can raise in a trace, so the run must fail instead of continuing with a law that does not exist."""
@@ -163,7 +174,7 @@ def test_binomial_sums_need_64_bit():
             == 1
         )
         with pytest.raises(ValueError, match="jax_enable_x64 must be on"):
-            linear.environment(instance, Allocation, noise="sign")
+            linear.environment(instance, ALLOCATION, noise="sign")
 
 
 # Both
@@ -171,11 +182,11 @@ def test_binomial_sums_need_64_bit():
 
 ENVIRONMENTS = {
     "gaussian pull": ({}, Pull(jnp.array(1), jnp.array(0))),
-    "gaussian allocation": ({"action": Allocation}, Allocation(jnp.array([0, 0]))),
-    "gaussian bridge": ({"action": Bridge}, Bridge(jnp.array([0, 0]), jnp.array([0, 2]), jnp.array([0.0, 3.0]))),
+    "gaussian allocation": ({"algorithm": ALLOCATION}, Allocation(jnp.array([0, 0]))),
+    "gaussian bridge": ({"algorithm": BRIDGE}, Bridge(jnp.array([0, 0]), jnp.array([0, 2]), jnp.array([0.0, 3.0]))),
     "one sign": ({"noise": "sign"}, Pull(jnp.array(1), jnp.array(0))),
-    "sum of signs": ({"noise": "sign", "leap": 8}, Pull(jnp.array(1), jnp.array(0))),
-    "sign allocation": ({"noise": "sign", "action": Allocation}, Allocation(jnp.array([0, 0]))),
+    "sum of signs": ({"noise": "sign", "algorithm": leaping(8)}, Pull(jnp.array(1), jnp.array(0))),
+    "sign allocation": ({"noise": "sign", "algorithm": ALLOCATION}, Allocation(jnp.array([0, 0]))),
 }
 
 
@@ -205,6 +216,48 @@ def test_environments_can_be_built_inside_vmap_over_instances(name):
     np.testing.assert_allclose(batch, np.stack([respond(instance) for instance in instances]), rtol=1e-14)
 
 
+# Form of the actions
+
+
+KEY = jax.random.key(0)
+PLAIN = canonical([0.5, -0.7])
+RULES = {
+    "lingape": linear.lingape(PLAIN.arms, delta=0.1),
+    "lingape, leap": linear.lingape(PLAIN.arms, delta=0.1, leap=64),
+    "fws": linear.fws(PLAIN.arms, stop=linear.no_stop()),
+    "xy_static": linear.xy_static(PLAIN.arms, jnp.full(2, 0.5), delta=0.1),
+    "xy_static_exact": linear.xy_static_exact(PLAIN.arms, jnp.full(2, 0.5), delta=0.1),
+}
+
+
+@pytest.mark.parametrize("noise", ["gaussian", "sign"])
+@pytest.mark.parametrize("name", RULES)
+def test_environment_given_an_algorithm_answers_it(name, noise):
+    algorithm = RULES[name]
+    if name == "xy_static_exact" and noise == "sign":
+        with pytest.raises(ValueError, match="algorithm must have actions Pull, Step or Allocation"):
+            linear.environment(PLAIN, algorithm, noise=noise)
+        return
+    environment = linear.environment(PLAIN, algorithm, noise=noise)
+    assert jaxbandits.run(KEY, algorithm, environment, max_rounds=9).pulls > 0
+
+
+def test_environment_without_the_algorithm_refuses_another_class_of_actions():
+    message = "action must be of type Pull, .*, got Allocation. Give it the algorithm"
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.run(KEY, RULES["xy_static"], linear.environment(PLAIN), max_rounds=9)
+    with pytest.raises(ValueError, match="action must be of type Allocation, .*, got Bridge"):
+        linear.environment(PLAIN, ALLOCATION).respond((), BRIDGE, jnp.zeros(2))
+
+
+def test_leap_is_compared_under_signs_alone():
+    algorithm = RULES["lingape, leap"]
+    message = "must have the same leap, got 64 in the algorithm and 1 .* give the algorithm to the environment"
+    with pytest.raises(ValueError, match=message):
+        jaxbandits.run(KEY, algorithm, linear.environment(PLAIN, noise="sign"), max_rounds=9)
+    assert jaxbandits.run(KEY, algorithm, linear.environment(PLAIN), max_rounds=9).pulls > 0
+
+
 # Bad input
 
 
@@ -228,9 +281,15 @@ def test_bad_instances(noise, change, message):
     [
         ({"noise": "sign"}, r"instance.theta must give abs\(x.theta\) <= 1 for every arm x, got 1.5"),
         (
-            {"noise": "sign", "action": Bridge},
-            r"action must be Pull, Step or Allocation with noise='sign', got .*Bridge",
+            {"noise": "sign", "algorithm": BRIDGE},
+            "algorithm must have actions Pull, Step or Allocation with noise='sign', got .*Bridge",
         ),
+        (
+            {"algorithm": mab.ucb1(mab.Gaussian(2))},
+            "algorithm must have actions Pull, Step, Allocation or Bridge with noise='gaussian', got Pull",
+        ),
+        ({"algorithm": Allocation}, "algorithm must have actions Pull, Step, .* got .*Allocation"),
+        ({"algorithm": leaping(0), "noise": "sign"}, "leap must be an integer of at least 1, got 0"),
     ],
 )
 def test_bad_environments(options, message):

@@ -108,7 +108,7 @@ def on_soare(seeds, horizon, threshold=None, d=6, draws=20):
         )
         stop = linear.no_stop() if threshold is None else linear.likelihood_ratio(threshold, delta=0.1)
         rule = linear.peps(instance.arms, stop=stop, draws=draws)
-        return rule, linear.environment(instance, linear.Step), right
+        return rule, linear.environment(instance, rule), right
 
     return jaxbandits.sweep(build, seeds=seeds, key=KEY, horizon=horizon, progress=False).columns
 

@@ -121,7 +121,7 @@ def played(instance, assumed, seeds, **options):
         algorithm = linear.rage(
             instance.arms, items=instance.items, delta=0.1, noise_scale=task["assumed"], design_steps=STEPS, **options
         )
-        return algorithm, linear.environment(instance, linear.Allocation)
+        return algorithm, linear.environment(instance, algorithm)
 
     table = jaxbandits.grid(assumed=assumed)
     return jaxbandits.sweep(build, table, seeds=seeds, key=KEY, max_rounds=40, progress=False)
@@ -145,7 +145,7 @@ def test_published_constants_on_soare():
     def build(task, key):
         del task, key
         algorithm = linear.rage(instance.arms, delta=0.1)
-        return algorithm, linear.environment(instance, linear.Allocation)
+        return algorithm, linear.environment(instance, algorithm)
 
     pulls = jaxbandits.sweep(build, seeds=1000, key=KEY, max_rounds=40, progress=False).columns["pulls"]
     assert abs(pulls.mean() - 7048) <= 4 * np.hypot(212, pulls.std() / np.sqrt(1000))

@@ -15,7 +15,7 @@ STEPS = 300
 
 def many(instance, runs, *, max_rounds=32, **options):
     algorithm = xy_adaptive(instance.arms, delta=0.05, **options)
-    rewards = environment(instance, Allocation)
+    rewards = environment(instance, Allocation(jnp.zeros(len(instance.arms), int)))
 
     def one(key):
         return run(key, algorithm, rewards, max_rounds=max_rounds, chunk=8, axis_name="lanes")
@@ -116,7 +116,7 @@ def test_a_nan_in_one_phase_ends_the_run():
     """A NaN in the first phase ends the run, though the second would be sound by itself."""
     instance = canonical(0.5)
     algorithm = xy_adaptive(instance.arms, delta=0.05)
-    rewards = environment(instance, Allocation)
+    rewards = environment(instance, Allocation(jnp.zeros(len(instance.arms), int)))
     first_phase = algorithm.plan(KEY, algorithm.init(KEY)).due.sum()
 
     def respond(action, noise):

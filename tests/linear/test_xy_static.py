@@ -13,8 +13,6 @@ from scipy.stats import ks_2samp
 from jaxbandits.base import Status
 from jaxbandits.engine.run.loop import run
 from jaxbandits.linear import (
-    Allocation,
-    Bridge,
     canonical,
     environment,
     sphere,
@@ -38,8 +36,8 @@ def rewards(instance, pulls, seed=0):
     return means[:, None] + np.random.default_rng(seed).normal(size=(len(means), pulls))
 
 
-def many(instance, algorithm, action, runs, *, max_rounds=20_000, seed=1):
-    rewards = environment(instance, action)
+def many(instance, algorithm, runs, *, max_rounds=20_000, seed=1):
+    rewards = environment(instance, algorithm)
     keys = jax.random.split(jax.random.key(seed), runs)
     return jax.jit(jax.vmap(lambda key: run(key, algorithm, rewards, max_rounds=max_rounds)))(keys)
 
@@ -106,9 +104,9 @@ def test_exact_has_the_law_of_the_test_at_every_n():
     # The bridges are drawn here, not read from a tape. False alarms: 1 in 1000.
     instance = canonical(1.0, 4)
     options = {"delta": 0.1, "noise_scale": 0.7}
-    plain = many(instance, xy_static(instance.arms, jnp.full(4, 0.25), growth=0, **options), Allocation, 1000)
+    plain = many(instance, xy_static(instance.arms, jnp.full(4, 0.25), growth=0, **options), 1000)
     exact = xy_static_exact(instance.arms, jnp.full(4, 0.25), bridge_noise_scale=1.0, **options)
-    exact = many(instance, exact, Bridge, 1000, seed=2)
+    exact = many(instance, exact, 1000, seed=2)
     assert np.all(plain.status == Status.STOPPED)
     assert np.all(exact.status == Status.STOPPED)
     assert exact.rounds.mean() < plain.rounds.mean()
@@ -172,10 +170,10 @@ def test_a_skipped_cell_contains_no_stop():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
-def test_mean_stopping_time_on_the_canonical_instance(factory, action):
+@pytest.mark.parametrize("factory", [xy_static, xy_static_exact])
+def test_mean_stopping_time_on_the_canonical_instance(factory):
     # The published setting of the second experiment, gap 0.5, gave 8488 +- 77.
-    outcome = many(canonical(0.5), factory(np.eye(5), UNIFORM, delta=0.05), action, 150)
+    outcome = many(canonical(0.5), factory(np.eye(5), UNIFORM, delta=0.05), 150)
     assert np.all(outcome.status == Status.STOPPED)
     assert np.all(outcome.answer == 0)
     standard_error = np.std(outcome.pulls) / np.sqrt(150)
@@ -186,15 +184,15 @@ def test_mean_stopping_time_on_the_canonical_instance(factory, action):
 def test_overconfident_runs_err():
     # A tenth of the noise scale makes the runs stop early. An error rate of twice delta shows that errors are counted.
     algorithm = xy_static_exact(np.eye(5), UNIFORM, delta=0.05, noise_scale=0.1, bridge_noise_scale=1.0)
-    outcome = many(canonical(0.3), algorithm, Bridge, 300)
+    outcome = many(canonical(0.3), algorithm, 300)
     assert np.all(outcome.status == Status.STOPPED)
     assert 0.1 < np.mean(outcome.answer != 0) < 0.7
 
 
-@pytest.mark.parametrize(("factory", "action"), [(xy_static, Allocation), (xy_static_exact, Bridge)])
-def test_a_run_beyond_its_budget_is_censored(factory, action):
+@pytest.mark.parametrize("factory", [xy_static, xy_static_exact])
+def test_a_run_beyond_its_budget_is_censored(factory):
     algorithm = factory(np.eye(5), UNIFORM, delta=0.05, growth=0.1, max_pulls=1000)
-    outcome = many(canonical(0.5), algorithm, action, 3, max_rounds=2000)
+    outcome = many(canonical(0.5), algorithm, 3, max_rounds=2000)
     assert np.all(outcome.status == Status.MAX_ROUNDS)
     assert np.all(outcome.rounds == 2000)
     assert np.all((outcome.pulls > 900) & (outcome.pulls <= 1000))

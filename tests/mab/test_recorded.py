@@ -88,7 +88,7 @@ def test_leaps_pay_the_sum_of_the_next_rewards():
 
 
 def test_bootstrap_draws_every_reward_equally_often():
-    """By a chi-square test over 6000 draws; false alarm 1e-6."""
+    """Chi-square test over 6000 draws; false alarm 1e-6."""
     sums, _ = sums_of(IN_TURN, mab.recorded(COLUMNS, order="bootstrap"), 12_000)
     for arm in (0, 1):
         values, counts = np.unique(sums[arm::2, 0], return_counts=True)

@@ -14,7 +14,7 @@ from experiments.bench.reference import kcenter_ds, kcenter_ns
 from experiments.kcenter.single_node import leader_alone
 from jaxbandits import Tape, kcenter
 from jaxbandits.engine.run.round import streams
-from jaxbandits.kcenter import KL, Lemma1, Lil, Pull
+from jaxbandits.kcenter import KL, Lemma1, Lil
 from jaxbandits.kcenter._shared.stages import draw_arms
 from jaxbandits.numerics.beta import beta, beta_or_nan
 from jaxbandits.numerics.normal import normals_and_uniforms
@@ -36,13 +36,14 @@ def stage_of(state):
 # Dimensions
 
 
-def in_dimensions(make, points, *, k, rounds, leap=1, levels=None):
+def in_dimensions(make, points, *, k, rounds, levels=None):
     """Runs an algorithm; returns its rounds, the queries of each, and the dimension of every query by number."""
     m = points.shape[1]
 
     def build():
         instance = kcenter.dimension_instance(points, k=k, levels=levels)
-        return make(instance.problem), kcenter.environment(instance, leap=leap)
+        algorithm = make(instance.problem)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     course = traced(build, rounds, watch=stage_of)
     assert course.stops[-1]
@@ -88,7 +89,7 @@ BOUNDS = {
 
 def ds_ucb(leap, interval=LIL, **options):
     make = partial(kcenter.ds_ucb, delta=0.1, interval=interval, leap=leap, **options)
-    course, spent, dimensions = in_dimensions(make, PIXELS, k=4, rounds=700, leap=leap, levels=LEVELS)
+    course, spent, dimensions = in_dimensions(make, PIXELS, k=4, rounds=700, levels=LEVELS)
     expected = kcenter_ds.sample(PIXELS, 4, dimensions, interval=BOUNDS[interval], levels=LEVELS, **options)
     assert any(cost == 30 for _, _, cost in expected.queried)
     return laid_in_dimensions(course, spent, expected, 30, options.get("cap", 30))
@@ -109,7 +110,7 @@ def posterior_draws(seed, step, successes, failures):
 
 def ds_ts(leap, mix=0.7, **options):
     make = partial(kcenter.ds_ts, delta=0.1, mix=mix, leap=leap, **options)
-    course, spent, dimensions = in_dimensions(make, BINARY, k=3, rounds=2000, leap=leap, levels=LEVELS)
+    course, spent, dimensions = in_dimensions(make, BINARY, k=3, rounds=2000, levels=LEVELS)
     problem = kcenter.dimension_instance(BINARY, k=3, levels=LEVELS).problem
     seed = make(problem).init(streams(KEY).init).draws.seed
 
@@ -152,14 +153,14 @@ TABLE = distances(126, N, dim=2)  # gaps .18, .11 and .10
 
 
 @functools.cache
-def noisy(factory, noise, action, **settings):
+def noisy(factory, noise, **settings):
     """Returns `build(table, variance)`, with every size and setting fixed."""
 
     def build(table, variance):
         noise_scale = jnp.sqrt(variance) if noise == "gaussian" else None
         instance = kcenter.distance_instance(table, k=K, noise_scale=noise_scale, noise=noise)
         algorithm = factory(instance.problem, noise_scale=noise_scale, delta=DELTA, **settings)
-        return algorithm, kcenter.environment(instance, action=action)
+        return algorithm, kcenter.environment(instance, algorithm)
 
     return build
 
@@ -198,7 +199,7 @@ QUERIES = 3000
 
 def ns_ts(noise="gaussian", table=TABLE, variance=0.01, ends=True, sample=None, pair=True, triangle=None, **settings):
     """Lays a run of NS-TS beside its transcription, whose `sample` is `sample(recording)`."""
-    build = noisy(kcenter.ns_ts if pair else leader_alone, noise, None, triangle=triangle, **settings)
+    build = noisy(kcenter.ns_ts if pair else leader_alone, noise, triangle=triangle, **settings)
     recording = Recording(build, QUERIES + 2 * N, table, variance)
     interval = {"gaussian": partial(kcenter_ns.gaussian, variance), "bernoulli": kcenter_ns.bernoulli}[noise]
     options = {"pair": pair, "triangle": triangle} | ({} if sample is None else {"sample": sample(recording)})
@@ -291,7 +292,7 @@ def triangle(seed, dim, variance):
 
 
 def ns_random():
-    recording = Recording(noisy(kcenter.ns_random, "gaussian", Pull), 6000)
+    recording = Recording(noisy(kcenter.ns_random, "gaussian"), 6000)
     keys = round_keys(KEY, 6000)
 
     @functools.cache
@@ -331,7 +332,7 @@ def weights(means, nodes):
 
 def ns_tands(z, rate="loglog", noise="gaussian", size=4000, ends=True, **settings):
     named = {"rate": rate} if noise == "gaussian" else {}
-    build = noisy(kcenter.ns_tands, noise, Pull, weights_every=EVERY, forced_offset=OFFSET, **named, **settings)
+    build = noisy(kcenter.ns_tands, noise, weights_every=EVERY, forced_offset=OFFSET, **named, **settings)
     recording = Recording(build, size + 2 * N)
     settings |= {"every": EVERY, "forced_offset": OFFSET}
     expected = kcenter_ns.ns_tands(recording.reward, z, RATES[rate], weights, n=N, k=K, max_queries=size, **settings)

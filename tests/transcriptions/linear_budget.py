@@ -79,11 +79,9 @@ def shares_of(state):
 def one_draw(seed=0, horizon=90):
     instance = instance_of(seed)
     arms = np.asarray(instance.arms)
+    algorithm = linear.g_bai(arms, horizon=horizon, design_steps=STEPS)
     ours = traced(
-        lambda: (
-            linear.g_bai(arms, horizon=horizon, design_steps=STEPS),
-            linear.environment(instance, linear.Allocation),
-        ),
+        lambda: (algorithm, linear.environment(instance, algorithm)),
         2,
     )
     counts, sums = ours.actions.counts[0], ours.observations[0]
@@ -103,11 +101,9 @@ def one_draw(seed=0, horizon=90):
 def batches(seed, horizon=90):
     instance = instance_of(seed)
     arms, apart = np.asarray(instance.arms), apart_of(seed)
+    algorithm = linear.p1_rage(arms, horizon=horizon, design_steps=STEPS)
     ours = traced(
-        lambda: (
-            linear.p1_rage(arms, horizon=horizon, design_steps=STEPS),
-            linear.environment(instance, linear.Allocation),
-        ),
+        lambda: (algorithm, linear.environment(instance, algorithm)),
         ROUNDS,
         watch=shares_of,
     )

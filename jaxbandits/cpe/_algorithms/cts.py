@@ -36,7 +36,8 @@ def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = Non
         >>> import jaxbandits
         >>> from jaxbandits import cpe
         >>> instance = cpe.instance(cpe.top_k(4, 2), cpe.gaussian([3.0, 2.0, 0.5, 0.0]))
-        >>> algorithm, environment = cpe.cts(instance.problem), cpe.environment(instance, cpe.Play)
+        >>> algorithm = cpe.cts(instance.problem)
+        >>> environment = cpe.environment(instance, algorithm)
         >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=1000, horizon=1000)
         >>> print(outcome.state.counts[:2] > 950)
         [ True  True]

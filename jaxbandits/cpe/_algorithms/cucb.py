@@ -34,7 +34,8 @@ def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = No
         >>> import jax, jaxbandits
         >>> from jaxbandits import cpe
         >>> instance = cpe.instance(cpe.top_k(4, 2), cpe.gaussian([3.0, 2.0, 0.5, 0.0]))
-        >>> algorithm, environment = cpe.cucb(instance.problem), cpe.environment(instance, cpe.Play)
+        >>> algorithm = cpe.cucb(instance.problem)
+        >>> environment = cpe.environment(instance, algorithm)
         >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=1000, horizon=1000)
         >>> print(outcome.state.counts[:2] > 900)
         [ True  True]

@@ -56,7 +56,7 @@ def round_robin(
         >>> from jaxbandits import cpe
         >>> instance = cpe.instance(cpe.top_k(3, 2), cpe.gaussian([3.0, 2.0, 0.0]))
         >>> algorithm = cpe.round_robin(instance.problem, [[1, 1, 0], [1, 0, 1], [0, 1, 1]], delta=0.1)
-        >>> environment = cpe.environment(instance, cpe.Play)
+        >>> environment = cpe.environment(instance, algorithm)
         >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=10**4)
         >>> print(outcome.answer)
         [1 1 0]

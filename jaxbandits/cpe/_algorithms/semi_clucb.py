@@ -57,7 +57,7 @@ def semi_clucb(
         >>> from jaxbandits import cpe
         >>> instance = cpe.instance(cpe.top_k(4, 2), cpe.gaussian([3.0, 2.0, 0.5, 0.0]))
         >>> algorithm = cpe.semi_clucb(instance.problem, delta=0.1)
-        >>> environment = cpe.environment(instance, cpe.Play)
+        >>> environment = cpe.environment(instance, algorithm)
         >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=10**4)
         >>> print(outcome.answer)
         [1 1 0 0]

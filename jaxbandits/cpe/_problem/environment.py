@@ -10,18 +10,19 @@ import numpy as np
 from jax.scipy.special import ndtri
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, memoryless
+from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._problem.instances import Instance, check_instance
 from jaxbandits.cpe._problem.problems import Problem, arm_count, float_dtype, kind_of
+from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
 
 class Pulls(NamedTuple):
     """Slot q pulls arm `arms[q]`, or none where `arms[q]` = m."""
 
-    arms: Array  # int32 (leap,)
+    arms: Array  # int32 (slots,)
 
 
 class Play(NamedTuple):
@@ -31,42 +32,49 @@ class Play(NamedTuple):
 
 
 def environment(
-    instance: Instance, action: type[Pulls] | type[Play] = Pulls, *, leap: int = 1, stream: Key | None = None
+    instance: Instance, algorithm: Algorithm | Pulls | Play | None = None, *, stream: Key | None = None
 ) -> Environment:
     """Answers `Pulls` with one sample for each slot, or a `Play` with one sample of every arm in the decision.
 
     Args:
         instance: the truth, whose arms give the samples. Arms of `gaussian` can only be played: `coci`, `uniform` and
             `clucb`, which make `Pulls`, need samples in [0, 1].
-        action: `Pulls` or `Play`, the algorithm's action.
-        leap: number of slots of the algorithm's `Pulls`, a Python int, at least 1; 1 for a `Play`.
+        algorithm: the algorithm that will pull. Its actions say the number of slots, or that it plays whole decisions.
+            If None, an action is `Pulls` with one slot. A `Pulls` or a `Play` stands for an algorithm of your own.
         stream: if None, samples are fresh in every round. With a key, sample s of arm i is a function of (stream, i, s)
             only. All algorithms on the same stream then observe the same samples in any order of their pulls (common
             random numbers).
 
     Returns:
-        Environment. Its observation is float (leap,), in the arms' dtype, 0 in an empty slot; for a `Play` float (K,),
+        Environment. Its observation is float (slots,), in the arms' dtype, 0 in an empty slot; for a `Play` float (K,),
         0 where an arm is not in it. Its noise has the same shape and is uniform, or normal for Gaussian arms; with a
         stream it is empty. Its memory is (), with a stream the number of samples of each arm, int32 (K,). Samples
         from a stream are made of 24 random bits in every dtype, and so are fresh uniform ones. Runs in 32 and in 64 bit
         therefore observe the same samples. The mean of a Bernoulli arm is off by less than 6e-8, and a Gaussian sample
-        from a stream lies within 5.4 noise_scale of its mean. Cost per round: O(leap V), for a `Play` O(K V).
+        from a stream lies within 5.4 noise_scale of its mean. Cost per round: O(slots V), for a `Play` O(K V).
 
     Raises:
-        ValueError: `leap` is not a positive int, `stream` is not a key, `instance` is not a valid Instance, or its arms
-            do not fit the action.
+        ValueError: `stream` is not a key, `instance` is not a valid Instance, its arms cannot be pulled one by one, or
+            the algorithm makes other actions.
     """
     check_instance(instance)
-    require(action in (Pulls, Play), "action", "be cpe.Pulls or cpe.Play", action)
-    checks.whole("leap", leap, least=1)
+    idle, _ = form_of(algorithm, Pulls(jnp.zeros(1, jnp.int32)))
     if stream is not None:
         checks.key("stream", stream)
     problem = instance.problem
     described: dict[str, Any] = {"problem": partial(_description, problem), "admits": partial(_admits, problem)}
-    if action is Play:
-        require(leap == 1, "leap", "be 1 for plays", leap)
+    # An algorithm's own play may have more fields.
+    if hasattr(idle, "decision") and not isinstance(idle, type):
+        checks.array("algorithm.decision", idle.decision, (number_of(instance.arms),), kind="int")
+        described["pulls"] = lambda play: jnp.any(play.decision > 0).astype(int)
         return _plays(instance.arms, stream)._replace(**described)
-    return _pulls(check_bounded(instance.arms, "instance.arms"), leap, stream)._replace(**described)
+    checks.instance("algorithm", idle, (Pulls, Play))
+    slots = checks.array("algorithm.arms", idle.arms, ("slots",), kind="int").size
+    expected = "be Arms, whose samples lie in [0, 1], unless the algorithm plays whole decisions"
+    expected += ". Give it the algorithm" if algorithm is None else ""
+    require(not isinstance(instance.arms, GaussianArms), "instance.arms", expected, type(instance.arms).__name__)
+    described["pulls"] = lambda pulls: jnp.sum(pulls.arms < number_of(instance.arms))
+    return _pulls(check_bounded(instance.arms, "instance.arms"), slots, stream)._replace(**described)
 
 
 def made_for(problem: Problem, observations: str | None = None) -> dict[str, Any]:
@@ -114,22 +122,21 @@ def _accepts_play(action: Any) -> Array:
     return jnp.all((action.decision == 0) | (action.decision == 1))
 
 
-def _pulls(arms: Arms, leap: int, stream: Key | None) -> Environment:
+def _pulls(arms: Arms, slots: int, stream: Key | None) -> Environment:
     m, dtype, sample = number_of(arms), arms.low.dtype, _sampler(arms)
 
     accepts = partial(_accepts_pulls, m)
 
     def answer(pulls: Pulls, noise: Array) -> Array:
+        _check_action(pulls, Pulls)
+        expected = f"have arms of shape {(slots,)}, as the environment was made. Give it the algorithm"
+        require(pulls.arms.shape == (slots,), "action", expected, pulls.arms.shape)
         checks.domain(pulls, accepts, f"pull arms of 0..{m - 1}, or {m} in an empty slot")
         return jnp.where(pulls.arms < m, jax.vmap(sample)(jnp.minimum(pulls.arms, m - 1), noise), 0)
 
-    def respond_fresh(pulls: Pulls, noise: Array) -> Array:
-        _check_action(pulls, Pulls)
-        return answer(pulls, noise)
-
     if stream is None:
-        fresh = lambda key: _uniforms(jax.random.bits(key, (leap,), jnp.uint32), dtype)  # noqa: E731
-        return memoryless(fresh, respond_fresh)._replace(accepts=accepts)
+        fresh = lambda key: _uniforms(jax.random.bits(key, (slots,), jnp.uint32), dtype)  # noqa: E731
+        return memoryless(fresh, answer)._replace(accepts=accepts)
 
     def respond_stream(counts: Array, pulls: Pulls, noise: tuple[()]) -> tuple[Array, Array]:
         del noise
@@ -226,8 +233,8 @@ def _bits(stream: Key, arm: Array, number: Array) -> Array:
 def _check_action(action: Any, kind: type) -> Any:
     """Returns the action; raises `ValueError` if it is of the other kind. An algorithm's play may have more fields."""
     advice = {
-        Pulls: "Pulls of single arms, with samples in [0, 1]; give action=cpe.Play for whole decisions",
-        Play: "a Play of a whole decision; COCI, uniform and CLUCB make Pulls, whose samples must lie in [0, 1]",
+        Pulls: "Pulls of single arms, as the environment was made. Give it the algorithm",
+        Play: "a Play of a whole decision, as the environment was made. Give it the algorithm",
     }
     fits = all(hasattr(action, name) for name in kind._fields)
     require(fits, "action", f"be {advice[kind]}", type(action).__name__)
@@ -235,7 +242,7 @@ def _check_action(action: Any, kind: type) -> Any:
 
 
 def _earlier(counts: Array, pulls: Pulls) -> Array:
-    """Counts the earlier pulls of each slot's arm, in earlier rounds and slots: int32 (leap,), 0 for no arm."""
+    """Counts the earlier pulls of each slot's arm, in earlier rounds and slots: int32 (slots,), 0 for no arm."""
     earlier = jnp.tril(pulls.arms[None] == pulls.arms[:, None], -1)
     before = counts.at[pulls.arms].get(mode="fill", fill_value=0) + jnp.sum(earlier, axis=1, dtype=counts.dtype)
     return jnp.where(pulls.arms < counts.shape[0], before, 0)

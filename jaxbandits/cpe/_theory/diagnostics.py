@@ -52,7 +52,8 @@ def confidence(
         >>> from jaxbandits import cpe
         >>> instance = cpe.best5()
         >>> algorithm = cpe.coci(instance.problem, delta=0.05)
-        >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, cpe.environment(instance), max_rounds=10**5)
+        >>> environment = cpe.environment(instance, algorithm)
+        >>> outcome = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=10**5)
         >>> box = cpe.confidence(outcome.state, delta=0.05)
         >>> print(((box.lo <= instance.theta) & (instance.theta <= box.hi)).all())
         True

@@ -40,8 +40,8 @@ def advance(
     keys: Streams,
     state: PyTree,
     memory: PyTree,
-    rounds: Array,
     *,
+    rounds: Array,
     max_rounds: Array | int,
     chunk: int,
     horizon: Array | int | None = None,
@@ -226,7 +226,7 @@ def run(
             keys,
             state,
             memory,
-            rounds,
+            rounds=rounds,
             max_rounds=budget,
             horizon=horizon,
             record=record,
@@ -241,13 +241,13 @@ def run(
         curves = start_curves(record, algorithm, environment)
         start = jnp.int32(Status.RUNNING), jnp.zeros((), jnp.int32), state, memory, curves
         status, rounds, state, memory, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
-        return outcome_of(algorithm, keys, status, rounds, state, memory, curves=curves_of(record, curves))
+        return outcome_of(algorithm, keys, status, rounds, state, memory=memory, curves=curves_of(record, curves))
 
     return refusing_gradient(whole)
 
 
 def outcome_of(
-    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, memory: PyTree, *, curves: PyTree
+    algorithm: Algorithm, keys: Streams, status: Array, rounds: Array, state: PyTree, *, memory: PyTree, curves: PyTree
 ) -> Outcome:
     """Returns the outcome of a run in this state, with the answer that it now gives."""
     answer = decision_of(algorithm, keys, rounds, state).answer

@@ -229,7 +229,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
                 keys,
                 state,
                 memory,
-                rounds,
+                rounds=rounds,
                 max_rounds=allowed,
                 horizon=limits.pulls,
                 record=record,
@@ -243,7 +243,7 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
 
         start = jnp.int32(Status.RUNNING), rounds, state, memory, curves
         status, rounds, state, memory, curves = lax.fori_loop(0, chunks, one_chunk, start)
-        outcome = outcome_of(algorithm, keys, status, rounds, state, memory, curves=curves_of(record, curves))
+        outcome = outcome_of(algorithm, keys, status, rounds, state, memory=memory, curves=curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
         if environment.stream is not None:  # read by `compare(.., paired=True)`

@@ -23,13 +23,13 @@ def batched(algorithm: Algorithm, size: int) -> Algorithm:
 
     A laboratory or a website sends out `size` queries before it reads an answer. The decisions of a batch are made by
     one state, each with a key of its own: a rule without randomness makes one query `size` times. The answer and the
-    stop, too, are those of the last complete batch.
+    stop, too, come from the last complete batch.
 
     Suited are the same algorithms as for `delayed`.
 
     Args:
         algorithm: the algorithm.
-        size: rounds of a batch, at least 1. With 1 the runs are those of the algorithm.
+        size: rounds of a batch, at least 1. With 1 nothing changes.
 
     Returns:
         Algorithm with states `Batched`. Only rounds with a pull count. Cost per round: two states are carried, and one

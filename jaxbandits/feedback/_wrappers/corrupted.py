@@ -69,17 +69,15 @@ def corrupted(
 
     def respond(memory: Purse, action: PyTree, noise: PyTree) -> tuple[PyTree, Purse]:
         observation, inner = environment.respond(memory.inner, action, noise)
-        wanted = attack(action, observation)
-        require_like(wanted, observation)
+        false = attack(action, observation)
+        require_like(false, observation)
 
         def cost_of(new: Array, old: Array) -> Array:
             return jnp.sum(jnp.abs(new - old)).astype(float) if is_float(old) else jnp.zeros((), float)
 
-        cost = sum(jax.tree.leaves(jax.tree.map(cost_of, wanted, observation)), jnp.zeros((), float))
+        cost = sum(jax.tree.leaves(jax.tree.map(cost_of, false, observation)), jnp.zeros((), float))
         is_made = (cost <= memory.left) & (count(action) > 0)
-        paid = jax.tree.map(
-            lambda new, old: jnp.where(is_made, new, old) if is_float(old) else old, wanted, observation
-        )
+        paid = jax.tree.map(lambda new, old: jnp.where(is_made, new, old) if is_float(old) else old, false, observation)
         price = jnp.where(is_made, cost, 0)
         return paid, Purse(memory.left - price, memory.spent + price, inner)
 
@@ -99,8 +97,8 @@ def is_float(x: Array) -> bool:
     return bool(jnp.issubdtype(jnp.result_type(x), jnp.floating))
 
 
-def require_like(wanted: PyTree, observation: PyTree) -> None:
+def require_like(false: PyTree, observation: PyTree) -> None:
     """Raises `ValueError` unless the attack returned an observation of the same form."""
-    forms = [jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), tree) for tree in (wanted, observation)]
-    same = jax.tree.structure(wanted) == jax.tree.structure(observation) and forms[0] == forms[1]
+    forms = [jax.tree.map(lambda x: (jnp.shape(x), jnp.result_type(x)), tree) for tree in (false, observation)]
+    same = jax.tree.structure(false) == jax.tree.structure(observation) and forms[0] == forms[1]
     checks.require(same, "attack", f"return an observation like {forms[1]}", forms[0])

@@ -114,19 +114,22 @@ def delayed(algorithm: Algorithm, environment: Environment, *, delay: int | Geom
         actions, observations = jax.tree.map(
             lambda x: jnp.broadcast_to(jnp.asarray(x), (size, *jnp.shape(x))), (idle, silence)
         )
-        none = jnp.full(size, -1, jnp.int32)
-        zero = jnp.zeros((), int)
-        return Journey(jnp.zeros((), jnp.int32), none, actions, observations, zero, environment.init(key))
+        return Journey(
+            rounds=jnp.zeros((), jnp.int32),
+            due=jnp.full(size, -1, jnp.int32),
+            actions=actions,
+            observations=observations,
+            missing=jnp.zeros((), int),
+            inner=environment.init(key),
+        )
 
     def noise(key: Key) -> PyTree:
-        own = environment.noise(key)
-        if law is None:
-            return own
-        return own, _geometric(jax.random.fold_in(key, 0), law)
+        drawn = environment.noise(key)
+        return drawn if law is None else (drawn, _geometric(jax.random.fold_in(key, 0), law))
 
     def respond(memory: Journey, action: PyTree, noise: PyTree) -> tuple[Late, Journey]:
-        own, wait = (noise, jnp.int32(most)) if law is None else noise
-        observation, inner = environment.respond(memory.inner, action, own)
+        drawn, wait = (noise, jnp.int32(most)) if law is None else noise
+        observation, inner = environment.respond(memory.inner, action, drawn)
         pulls, t = count(action).astype(memory.missing.dtype), memory.rounds
         moves, slot = pulls > 0, t % size
 
@@ -135,13 +138,20 @@ def delayed(algorithm: Algorithm, environment: Environment, *, delay: int | Geom
 
         due = put(memory.due, jnp.where(wait <= most, t + wait, -1))
         actions, observations = jax.tree.map(put, (memory.actions, memory.observations), (action, observation))
-        # From the oldest on. With one delay for all, only the oldest can be due.
+        # The oldest comes first. With one delay for all, no other can be due.
         order = (slot + 1 + jnp.arange(1 if law is None else size, dtype=jnp.int32)) % size
         arrives = moves & (due[order] == t)
-        late = Late(*jax.tree.map(lambda x: x[order], (actions, observations)), arrives)
+        sent, answers = jax.tree.map(lambda x: x[order], (actions, observations))
+        late = Late(sent, answers, arrives)
         arrived = jnp.sum(jnp.where(arrives, jax.vmap(count)(late.actions), 0)).astype(pulls.dtype)
-        after = Journey(t + moves.astype(t.dtype), due, actions, observations, memory.missing + pulls - arrived, inner)
-        return late, after
+        return late, Journey(
+            rounds=t + moves.astype(t.dtype),
+            due=due,
+            actions=actions,
+            observations=observations,
+            missing=memory.missing + pulls - arrived,
+            inner=inner,
+        )
 
     available, columns = environment.available, environment.columns
 

@@ -15,7 +15,7 @@ def drifting(make: Callable[[Array], Environment]) -> Environment:
 
     Args:
         make: (pulls) -> Environment, called in every round with pulls, int (), the pulls made so far. Only its answers
-            may depend on them: its noise and its problem are those of `make(0)`.
+            may depend on them: noise and problem are taken from `make(0)`.
 
     Returns:
         Environment. A leap is answered by the environment of its first pull. Cost per round: `make` and an answer.
@@ -31,7 +31,7 @@ def drifting(make: Callable[[Array], Environment]) -> Environment:
         >>> import jaxbandits
         >>> from jaxbandits import feedback, mab
         >>> def swinging(pulls):
-        ...     swing = jnp.sin(2 * jnp.pi * pulls / 1000)
+        ...     swing = jnp.sin(2 * jnp.pi * pulls.astype(float) / 1000)
         ...     return mab.environment(mab.gaussian(jnp.stack([swing, -swing])))
         >>> algorithm = mab.ucb1(mab.Gaussian(2))
         >>> end = jaxbandits.run(jax.random.key(0), algorithm, feedback.drifting(swinging), horizon=1000)

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, memoryless
+from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.fullbandit._problem.design import Design, check_design
 from jaxbandits.fullbandit._problem.instances import Instance, check_instance
@@ -27,7 +27,7 @@ class Pulls(NamedTuple):
 
 def environment(
     instance: Instance,
-    design: Design,
+    algorithm: Algorithm | Design,
     *,
     noise: Noise = "gaussian",
     stream: Key | None = None,
@@ -36,7 +36,8 @@ def environment(
 
     Args:
         instance: the truth.
-        design: the super-arms that can be pulled; observations have its dtype.
+        algorithm: the algorithm that will pull, or a design for an algorithm of your own. The super-arms of its design
+            can be pulled, and observations have the design's dtype.
         noise: "gaussian": every arm of every pull has normal noise of its own, of the instance's noise_scale.
             "bernoulli": the reward of an arm is 1 with probability theta, otherwise 0; each arm of each super-arm draws
             one binomial variable. "bernoulli_normal" draws the normal variable of the same mean and variance. On
@@ -57,18 +58,18 @@ def environment(
         stream 64 s normal variables.
 
     Raises:
-        ValueError: the instance does not fit the design, its means leave [0, 1] (both "bernoulli" laws), it holds no
-            answers ("replay"), `stream` is no key or is given for binomial sums or replays, or sums are binomial while
-            `jax_enable_x64` is off: in 32 bit JAX's binomial sampler is wrong for large counts (10^7 trials at 0.51
-            gave a variance 6 per cent too low).
+        ValueError: the algorithm has no design in its problem, the instance does not fit the design, its means leave
+            [0, 1] (both "bernoulli" laws), it holds no answers ("replay"), `stream` is no key or is given for binomial
+            sums or replays, or sums are binomial while `jax_enable_x64` is off: in 32 bit JAX's binomial sampler is
+            wrong for large counts (10^7 trials at 0.51 gave a variance 6 per cent too low).
 
     Source: Kuroki, Xu, Miyauchi, Honda and Sugiyama (2020), section 5; "replay" is ours.
     """
-    check_design(design)
+    support, k = _superarms(algorithm)
     theta = check_instance(instance)
-    s, n = design.support.shape
-    checks.one_size(**{"instance.theta": (theta.size, theta), "design": (n, design)})
-    checks.one_size(**{"instance.k": (instance.k, instance.k), "design.k": (design.k, design.k)})
+    s, n = support.shape
+    checks.one_size(**{"instance.theta": (theta.size, theta), "design": (n, support)})
+    checks.one_size(**{"instance.k": (instance.k, instance.k), "design.k": (k, k)})
     checks.one_of("noise", noise, Noise)
     if noise in ("bernoulli", "bernoulli_normal"):
         checks.array("instance.theta", instance.theta, (n,), least=0, most=1)
@@ -81,17 +82,17 @@ def environment(
     if not is_normal:
         has_64_bit = jnp.result_type(float) == jnp.float64
         require(has_64_bit, "jax_enable_x64", "be on for binomial sums", has_64_bit)
-        return _replay(instance, design) if noise == "replay" else _bernoulli(instance, design)
+        return _replay(instance, support) if noise == "replay" else _bernoulli(instance, support)
 
-    dtype = design.support.dtype
+    dtype = support.dtype
     theta = theta.astype(dtype)
     if noise == "gaussian":
         deviations = jnp.asarray(instance.noise_scale, dtype) * math.sqrt(instance.k)
     else:
         # A traced theta could not be checked above: a number without a distribution must not pass for a reward.
         lawful = (theta >= 0) & (theta <= 1)
-        deviations = jnp.sqrt(_sums(design.support, jnp.where(lawful, theta * (1 - theta), jnp.nan)))
-    means = _sums(design.support, theta)
+        deviations = jnp.sqrt(_sums(support, jnp.where(lawful, theta * (1 - theta), jnp.nan)))
+    means = _sums(support, theta)
 
     def respond(action: Pulls, noise: Array) -> Array:
         counts = action.counts.astype(dtype)
@@ -106,14 +107,33 @@ def environment(
             sums = action.counts.astype(dtype) * means + deviations * noise_sums
             return sums, before + action.counts.astype(before.dtype)
 
-        return _answering(design, Environment(lambda key: jnp.zeros(s, int), lambda key: (), respond_stream, stream))
+        return _answering(
+            support, k, Environment(lambda key: jnp.zeros(s, int), lambda key: (), respond_stream, stream)
+        )
 
-    return _answering(design, memoryless(lambda key: jax.random.normal(key, (s,), dtype), respond))
+    return _answering(support, k, memoryless(lambda key: jax.random.normal(key, (s,), dtype), respond))
 
 
 def design_fields(design: Design) -> dict[str, Any]:
     """Returns the fields `problem` and `receive` of an algorithm that pulls the super-arms of a design."""
-    return {"problem": lambda: {"design.support": design.support}, "receive": partial(_receive, design)}
+    return {"problem": lambda: _problem(design.support, design.k), "receive": partial(_receive, design)}
+
+
+def _problem(support: Array, k: int) -> dict[str, Any]:
+    return {"design.support": support, "design.k": k}
+
+
+def _superarms(algorithm: Algorithm | Design) -> tuple[Array, int]:
+    """Returns the super-arms that an algorithm pulls, and the number of arms in each; raises `ValueError` without."""
+    if isinstance(algorithm, Design):
+        check_design(algorithm)
+        return algorithm.support, algorithm.k
+    checks.instance("algorithm", algorithm, (Algorithm, Design))
+    declared = {} if algorithm.problem is None else algorithm.problem()
+    if not {"design.support", "design.k"} <= declared.keys():
+        names = ", ".join(declared) or "nothing"
+        raise ValueError(f"algorithm must have a design in its problem, got {names}. Give the environment a design")
+    return declared["design.support"], declared["design.k"]
 
 
 def _receive(design: Design, action: Any, sums: Any) -> Array:
@@ -123,25 +143,30 @@ def _receive(design: Design, action: Any, sums: Any) -> Array:
     return sums
 
 
-def _answering(design: Design, environment: Environment) -> Environment:
+def _answering(support: Array, k: int, environment: Environment) -> Environment:
     """Returns the environment of a design, which refuses counts that are known to be below 0."""
 
     def accepts(action: Any) -> Array:
         return jnp.all(action.counts >= 0)
 
     def admits(answer: Any) -> Array:
-        return jnp.sum(answer, dtype=jnp.int32) == design.k
+        return jnp.sum(answer, dtype=jnp.int32) == k
 
     def respond_checked(memory: Any, action: Any, noise: Any) -> tuple[Array, Any]:
         checks.domain(action, accepts, "pull every super-arm at least 0 times")
         return environment.respond(memory, action, noise)
 
-    problem = design_fields(design)["problem"]
-    return environment._replace(respond=respond_checked, problem=problem, accepts=accepts, admits=admits)
+    problem = partial(_problem, support, k)
+    return environment._replace(
+        respond=respond_checked,
+        problem=problem,
+        accepts=accepts,
+        admits=admits,
+        pulls=lambda action: jnp.sum(action.counts),
+    )
 
 
-def _bernoulli(instance: Instance, design: Design) -> Environment:
-    support = design.support
+def _bernoulli(instance: Instance, support: Array) -> Environment:
     # On the host if the support is known: XLA would sort a constant at compile time, which is slow.
     rows, xp = (np.asarray(support), np) if is_concrete(support) else (support, jnp)
     members = xp.argsort(-rows, axis=1, stable=True)[:, : instance.k]
@@ -151,11 +176,11 @@ def _bernoulli(instance: Instance, design: Design) -> Environment:
         trials = action.counts.astype(jnp.float64)[:, None]
         return jax.random.binomial(noise, trials, probability).sum(axis=1).astype(support.dtype)
 
-    return _answering(design, memoryless(lambda key: key, respond))
+    return _answering(support, instance.k, memoryless(lambda key: key, respond))
 
 
-def _replay(instance: Instance, design: Design) -> Environment:
-    support, answers = design.support, jnp.asarray(instance.correct, jnp.float64)
+def _replay(instance: Instance, support: Array) -> Environment:
+    answers = jnp.asarray(instance.correct, jnp.float64)
     scores = jnp.matmul(support.astype(jnp.float64), answers.T, precision="highest")
     probability = jnp.full(scores.shape, 1 / answers.shape[0])
 
@@ -163,7 +188,7 @@ def _replay(instance: Instance, design: Design) -> Environment:
         drawn = jax.random.multinomial(noise, action.counts.astype(jnp.float64), probability)
         return (drawn * scores).sum(axis=1).astype(support.dtype)
 
-    return _answering(design, memoryless(lambda key: key, respond))
+    return _answering(support, instance.k, memoryless(lambda key: key, respond))
 
 
 def _check_answers(instance: Instance, n: int) -> None:

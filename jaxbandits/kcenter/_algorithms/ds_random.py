@@ -40,8 +40,7 @@ def ds_random(
         delta: () in (0, 1), allowed probability of error.
         test_every: draws per round, at least 1. No draw depends on a reward, so the law of the draws is the same for
             any number. The end of a stage is tested only after each round, at most test_every - 1 draws late. With more
-            than one, the leaves of actions and observations have a leading axis (test_every,), as in
-            `environment(instance, test_every=test_every)`.
+            than one, the leaves of actions and observations have a leading axis (test_every,).
 
     Returns:
         Algorithm with actions `Pull`, observed as `Sample`, and answers `Centers`. Equal distances end as MAX_ROUNDS.
@@ -67,7 +66,7 @@ def ds_random(
         decide=partial(decide, sampler),
         observe=partial(observe, sampler),
         idle=idle,
-        **made_for(problem, dtype),
+        **made_for(problem, dtype, leap=1),
     )
 
 

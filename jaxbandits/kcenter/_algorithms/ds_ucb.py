@@ -41,8 +41,7 @@ def ds_ucb(
             dimension sampling unless scale="root"). It saves queries on clustered points. If None, it is not used.
         ties: rule for the two best nodes having exactly the same distance, which (8) never decides. If "none", nothing
             is queried any more, and the run ends as MAX_ROUNDS. If "lowest", the lower node is the center.
-        leap: largest number of queries per round, as in the environment. The law of a run does not depend on it, the
-            number of rounds does.
+        leap: largest number of queries per round. The law of a run does not depend on it, the number of rounds does.
         dtype: dtype of bounds and of float sums. If None, JAX's default.
 
     Returns:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, memoryless, static_fields
+from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless, static_fields
 from jaxbandits.checks import known, require
 from jaxbandits.kcenter._problem.problem import (
     DimensionInstance,
@@ -27,6 +27,7 @@ from jaxbandits.kcenter._problem.problem import (
 )
 from jaxbandits.kcenter._problem.tables import sum_dtype
 from jaxbandits.numerics.brownian import increment
+from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
 
@@ -72,10 +73,8 @@ class Sample(NamedTuple):
 
 def environment(
     instance: DimensionInstance | DistanceInstance,
+    algorithm: Algorithm | Pull | PairPull | Counts | None = None,
     *,
-    leap: int = 1,
-    test_every: int = 1,
-    action: type[Pull] | type[PairPull] | type[Counts] | None = None,
     stream: Key | None = None,
 ) -> Environment:
     """Returns the environment that answers the queries of an instance.
@@ -87,15 +86,14 @@ def environment(
 
     Args:
         instance: the truth.
-        leap: dimensions drawn per round, at least 1, as the algorithm's `leap`. 1 for noisy distances.
-        test_every: draws per round of `ds_random`, at least 1, as its `test_every`. With more than 1, noise, actions
-            and observations have a leading axis (test_every,). 1 for all other algorithms.
-        action: class of the algorithm's actions for noisy distances: `Pull`, `PairPull` or `Counts`. If None,
-            `PairPull`, as for `ns_ts`. For points, the only class is `Pull`.
+        algorithm: the algorithm that will query. Its actions are `Pull` for points, and `Pull`, `PairPull` or `Counts`
+            for noisy distances. Its problem says how many dimensions a query draws, `leap`. If `ds_random` makes
+            several draws per round, noise, actions and observations have a leading axis (test_every,). If None, an
+            action is one `Pull` and draws one dimension; an action stands for an algorithm of your own.
         stream: if None, every round has fresh noise. With a key, the n-th query of a pair of nodes has the same answer
             for every algorithm, whichever of the two is the center: the same dimension, the same uniform variable, or
-            the same step of a Gaussian walk (`numerics.walk`), so that sums agree as well. Binomial sums (`Counts` of
-            Bernoulli rewards) cannot be drawn in this way, nor leaps, of whose samples a run may use only the first.
+            the same step of a Gaussian walk (`numerics.brownian`), so that sums agree as well. Binomial sums (`Counts`
+            of Bernoulli rewards) cannot be drawn in this way, nor leaps, of whose samples a run may use only the first.
 
     Returns:
         Environment. Its noise is the dimensions, int32 (leap,); or standard normal or uniform variables, of the shape
@@ -105,22 +103,42 @@ def environment(
         `Counts`; with a stream, 64 normal variables for every arm of Gaussian rewards.
 
     Raises:
-        ValueError: the instance is not valid; an argument is out of range, or has no meaning for this kind of instance;
-            a stream is given for binomial sums or leaps; or binomial sums are requested while `jax_enable_x64` is off,
-            as JAX draws them wrongly in 32 bit for large counts. The environment refuses actions of another problem.
+        ValueError: the instance is not valid; the algorithm makes actions that this kind of instance does not answer;
+            `stream` is no key, or is given for binomial sums or leaps; or binomial sums are requested while
+            `jax_enable_x64` is off, as JAX draws them wrongly in 32 bit for large counts. The environment refuses
+            actions of another problem.
 
     Source: Jali, Karamchandani and Moharir, sections IV (whose equation (4) squares the reward twice) and VII.
     """
-    return _answering(instance, leap=leap, test_every=test_every, action=action, stream=stream)._replace(
-        problem=lambda: {"problem": instance.problem},
+    check_instance(instance)
+    if stream is not None:
+        checks.key("stream", stream)
+    idle, declared = form_of(algorithm, no_pull(instance.problem))
+    checks.instance("algorithm", idle, Pull if isinstance(instance, DimensionInstance) else (Pull, PairPull, Counts))
+    leap = 1
+    if isinstance(instance, DimensionInstance):
+        leap = declared.get("leap", 1)
+        problem, environment = {"problem": instance.problem, "leap": leap}, _sampled(instance, idle, leap, stream)
+    else:
+        problem, environment = {"problem": instance.problem}, _observed(instance, idle, stream)
+    return environment._replace(
+        problem=lambda: problem,
         accepts=partial(_accepts, instance.problem),
         admits=partial(_admits, instance.problem),
+        pulls=partial(_queries, instance.problem, leap),
     )
 
 
-def made_for(problem: Problem, dtype: Any) -> dict[str, Any]:
-    """Returns an `Algorithm`'s fields for a problem; `dtype` is the dtype of its rewards if they are not integers."""
-    return {"problem": lambda: {"problem": problem}, "receive": partial(_receive, problem, dtype)}
+def made_for(problem: Problem, dtype: Any, *, leap: int | None = None) -> dict[str, Any]:
+    """Returns an `Algorithm`'s fields for a problem.
+
+    Args:
+        problem: the problem.
+        dtype: dtype of the rewards if they are not integers.
+        leap: dimensions drawn per query; None for noisy distances.
+    """
+    declared = {"problem": problem} | ({} if leap is None else {"leap": leap})
+    return {"problem": lambda: declared, "receive": partial(_receive, problem, dtype)}
 
 
 def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any:
@@ -164,37 +182,38 @@ def _accepts(problem: Problem, action: Any) -> Array:
     return jnp.all(exists | (node == problem.n))
 
 
+def _queries(problem: Problem, leap: int, action: Any) -> Array:
+    """Counts the queries of an action, int (): all that a leap may make, and all dimensions of an exact read."""
+    if hasattr(action, "pulls"):
+        return jnp.sum(action.pulls)
+    is_query = (action.node < problem.n) & (action.slot < problem.k - 1)
+    each = jnp.where(action.exact, problem.m, leap) if isinstance(problem, Dimensions) else 1
+    return jnp.sum(jnp.where(is_query, each, 0))
+
+
 def _admits(problem: Problem, answer: Any) -> Array:
     """True if all centers are nodes, or -1, which stands for not found yet."""
     centers = getattr(answer, "indices", answer)
     return jnp.all((centers >= -1) & (centers < problem.n))
 
 
-def _answering(
-    instance: DimensionInstance | DistanceInstance,
-    *,
-    leap: int,
-    test_every: int,
-    action: type[Pull] | type[PairPull] | type[Counts] | None,
-    stream: Key | None,
-) -> Environment:
-    """Returns the environment; raises `ValueError` unless all arguments are as in `environment`."""
-    check_instance(instance)
-    leap = checks.whole("leap", leap, least=1)
-    test_every = checks.whole("test_every", test_every, least=1)
-    if stream is not None:
-        checks.key("stream", stream)
-    if isinstance(instance, DimensionInstance):
-        require(action is None or action is Pull, "action", "be Pull where dimensions are sampled", action)
-        if stream is None:
-            return _several(_dimensions(instance, leap), test_every)
-        require(leap == 1, "stream", "be None for leaps, of whose samples a run may use only the first", stream)
-        return _dimensions_from(stream, instance, () if test_every == 1 else (test_every,))
-    require(leap == 1, "leap", "be 1 where distances are noisy", leap)
-    require(test_every == 1, "test_every", "be 1 where distances are noisy", test_every)
-    known = any(action is kind for kind in (None, Pull, PairPull, Counts))
-    require(known, "action", "be Pull, PairPull or Counts", action)
-    kind = PairPull if action is None else action
+def _sampled(instance: DimensionInstance, idle: Pull, leap: int, stream: Key | None) -> Environment:
+    """Answers queries of sampled dimensions, of the form of `idle`; raises `ValueError` for a stream of leaps."""
+    draws = jnp.shape(idle.node)
+    require(len(draws) <= 1, "algorithm.node", "have shape () or (test_every,)", draws)
+    if stream is None:
+        environment = _dimensions(instance, leap)
+        return _several(environment, *draws) if draws else environment
+    require(leap == 1, "stream", "be None for leaps, of whose samples a run may use only the first", stream)
+    return _dimensions_from(stream, instance, draws)
+
+
+def _observed(instance: DistanceInstance, idle: Pull | PairPull | Counts, stream: Key | None) -> Environment:
+    """Answers queries of noisy distances, of the form of `idle`; raises `ValueError` for a stream of binomial sums."""
+    kind = type(idle)
+    if not isinstance(idle, Counts):
+        shape = (2,) if kind is PairPull else ()
+        require(jnp.shape(idle.node) == shape, "algorithm.node", f"have shape {shape}", jnp.shape(idle.node))
     if stream is None:
         return _noisy(instance, kind)
     can_share = kind is not Counts or instance.problem.noise == "gaussian"
@@ -283,13 +302,10 @@ def _pair_key(stream: Key, node: Array, center: Array) -> Key:
 
 
 def _several(environment: Environment, count: int) -> Environment:
-    """Answers several actions per round, each with its own noise; if `count` is 1, returns the environment given."""
-    if count == 1:
-        return environment
+    """Answers several actions per round, each with its own noise."""
 
     def respond(actions: Any, noise: Any) -> Any:
-        nodes = jnp.shape(actions.node)
-        require(nodes == (count,), "action.node", f"have shape {(count,)}", nodes)
+        _check_form(actions, Pull, (count,))
         return jax.vmap(lambda action, noise: environment.respond((), action, noise)[0])(actions, noise)
 
     def noise(key: Key) -> Any:
@@ -378,12 +394,18 @@ def _point_of(rows: Array | None) -> Callable[[Array], Array]:
 
 
 def _check_action(action: Any, kind: type, problem: Problem, shape: tuple[int, ...] | None = None) -> None:
-    """Raises `ValueError` unless `action` is of this kind and for this problem; both are known before tracing."""
-    checks.instance("action", action, kind)
+    """Raises `ValueError` unless `action` has this form and is for this problem; both are known before tracing."""
+    _check_form(action, kind, shape)
     require(action.problem == problem, "action.problem", f"be {problem}, the environment's", action.problem)
-    if shape is not None:
-        require(jnp.shape(action.node) == shape, "action.node", f"have shape {shape}", jnp.shape(action.node))
     expected = (
         f"query nodes of 0..{problem.n - 1} against slots of 0..{problem.k - 2}, or none ({problem.n}, {problem.k - 1})"
     )
     checks.domain(action, partial(_accepts, problem), expected)
+
+
+def _check_form(action: Any, kind: type, shape: tuple[int, ...] | None) -> None:
+    """Raises `ValueError` unless `action` is of this kind, and its nodes have this shape, if it has one."""
+    advice = "as the environment was made. Give it the algorithm"
+    require(isinstance(action, kind), "action", f"be of type {kind.__name__}, {advice}", action)
+    if shape is not None:
+        require(jnp.shape(action.node) == shape, "action.node", f"have shape {shape}, {advice}", jnp.shape(action.node))

@@ -203,7 +203,7 @@ def algorithm_from_sampler(sampler: Sampler) -> Algorithm:
         decide=partial(decide, sampler),
         observe=partial(observe, sampler),
         idle=no_pull(sampler.problem),
-        **made_for(sampler.problem, sampler.dtype),
+        **made_for(sampler.problem, sampler.dtype, leap=sampler.leap),
     )
 
 

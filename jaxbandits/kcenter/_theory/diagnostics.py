@@ -57,7 +57,8 @@ def confidence(
         >>> from jaxbandits import kcenter
         >>> instance = kcenter.dimension_instance(kcenter.contrast_rows(6, 100, seed=0), k=3)
         >>> algorithm = kcenter.ds_ucb(instance.problem, delta=0.05, interval=kcenter.Lemma1())
-        >>> state = jaxbandits.run(jax.random.key(0), algorithm, kcenter.environment(instance), max_rounds=10**5).state
+        >>> environment = kcenter.environment(instance, algorithm)
+        >>> state = jaxbandits.run(jax.random.key(0), algorithm, environment, max_rounds=10**5).state
         >>> bounds = kcenter.confidence(state, instance.problem, delta=0.05, interval=kcenter.Lemma1())
         >>> exact = instance.exact[:, state.stage.centers[:2]] / 100  # the distances to the first two centers
         >>> print(((bounds.lower <= exact + 1e-12) & (exact <= bounds.upper + 1e-12)).all())

@@ -78,7 +78,7 @@ def duets_run(
     settings = duets_settings(common, **rules)
     common = settings.common
     M, dtype = common.candidates.shape[0], common.candidates.dtype
-    keys, answers = streams(key), environment(instance, n_agents=n_agents)
+    keys, answers = streams(key), environment(instance, jnp.full(common.n_agents, M, jnp.int32))
     seed = jax.random.bits(keys.init, (), jnp.uint32)
     rounds = jnp.arange(horizon, dtype=jnp.int32)
     noise = jax.vmap(lambda r: noise_of(answers, keys, r))(rounds)

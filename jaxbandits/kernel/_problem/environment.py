@@ -1,4 +1,4 @@
-"""Who answers the agents."""
+"""The environment that answers the agents' queries."""
 
 from typing import Any
 
@@ -6,21 +6,25 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, memoryless
+from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
 from jaxbandits.checks import require
 from jaxbandits.kernel._problem.instances import Instance, check_instance
 from jaxbandits.kernel._problem.settings import Settings
+from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
 
-def environment(instance: Instance, *, n_agents: int, stream: Key | None = None) -> Environment:
-    """Rewards f(a) with independent Gaussian noise, one for every agent.
+def environment(
+    instance: Instance, algorithm: Algorithm | Array | None = None, *, stream: Key | None = None
+) -> Environment:
+    """Answers queries with f(a) and independent Gaussian noise, one reward for each agent.
 
     Args:
         instance: the truth.
-        n_agents: N, as the algorithm has it; 1 for a single learner.
-        stream: None for fresh noise in every round. With a key, the noise of agent i in its round t is a function of
-            (stream, i, t) and nothing else, whatever it queries.
+        algorithm: the algorithm that will query, whose actions say the number N of agents. If None, there is one. An
+            action, int (N,), stands for an algorithm of your own.
+        stream: a key. If None, noise is fresh in every round. With a key, the noise of agent i in its round t is a
+            function of (stream, i, t) alone, whatever it queries.
 
     Returns:
         Environment. An action is int32 (N,), the candidate of each agent; the observation is float (N,); the noise is
@@ -28,23 +32,21 @@ def environment(instance: Instance, *, n_agents: int, stream: Key | None = None)
         query, int32 ().
 
     Raises:
-        ValueError: `instance` is no Instance or holds a NaN, `n_agents` is below 1, or `stream` is no key.
+        ValueError: `instance` is no Instance or holds a NaN, the algorithm makes other actions, or `stream` is no key.
     """
     check_instance(instance)
-    n_agents = checks.whole("n_agents", n_agents, least=1)
+    idle, _ = form_of(algorithm, jnp.zeros(1, jnp.int32))
+    n_agents = checks.array("algorithm", idle, ("N",), kind="int").size
     dtype, M = instance.values.dtype, instance.values.shape[0]
     said: dict[str, Any] = {"problem": lambda: {"candidates": instance.candidates, "n_agents": n_agents}}
     said["accepts"] = lambda action: jnp.all((action >= 0) & (action <= M))
+    said["pulls"] = lambda action: jnp.sum(action < M)
     said["admits"] = lambda answer: (answer >= 0) & (answer < M)
 
     def respond(action: Array, noise: Array) -> Array:
         queries = jnp.shape(action)
-        require(
-            queries == (n_agents,),
-            "n_agents",
-            f"match the algorithm's actions, of shape {queries}",
-            n_agents,
-        )
+        expected = f"have shape {(n_agents,)}, as the environment was made. Give it the algorithm"
+        require(queries == (n_agents,), "action", expected, queries)
         checks.domain(action, said["accepts"], f"name candidates of 0..{M - 1}, or {M} for no query")
         return instance.values.at[action].get(mode="clip") + instance.noise_scale * noise
 

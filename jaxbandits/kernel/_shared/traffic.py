@@ -44,7 +44,7 @@ def messages(state: PyTree, decision: Decision) -> dict[str, Array]:
         >>> settings = {"kernel": kernel.paper_kernel("branin"), "beta": 0.5, "noise_variance": 0.04}
         >>> algorithm = kernel.duets(instance.candidates, n_agents=4, horizon=20, **settings)
         >>> curves = record(at=(10, 20), by="rounds", value=kernel.messages, total=kernel.round_regret(instance))
-        >>> environment = kernel.environment(instance, n_agents=4)
+        >>> environment = kernel.environment(instance, algorithm)
         >>> outcome = run(jax.random.key(0), algorithm, environment, max_rounds=21, record=curves)
         >>> print(outcome.pulls, sorted(outcome.curves), outcome.curves["regret"].shape)
         80 ['downlink', 'regret', 'rounds', 'uplink'] (2,)

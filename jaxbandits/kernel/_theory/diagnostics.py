@@ -34,7 +34,7 @@ def belief(state: PyTree) -> Belief:
         >>> instance = kernel.branin(jax.random.key(0), size=50)
         >>> settings = {"kernel": kernel.paper_kernel("branin"), "horizon": 10, "beta": 2.0, "noise_variance": 0.04}
         >>> algorithm = kernel.gp_ucb(instance.candidates, **settings)
-        >>> environment = kernel.environment(instance, n_agents=1)
+        >>> environment = kernel.environment(instance, algorithm)
         >>> outcome = jaxbandits.run(jax.random.key(1), algorithm, environment, max_rounds=11)
         >>> posterior = kernel.belief(outcome.state)
         >>> print(posterior.mean.shape, (posterior.variance <= 1).all())

@@ -125,5 +125,5 @@ def lingape(
         partial(ridge_regression.observe, arms),
         idle,
         partial(ridge_regression.refresh, arms, ridge),
-        **made_for(arms),
+        **made_for(arms, leap=leap.most),
     )

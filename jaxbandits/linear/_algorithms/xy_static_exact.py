@@ -48,7 +48,7 @@ def xy_static_exact(
             `noise_scale` is set too low on purpose.
 
     Returns:
-        Algorithm with actions `Bridge`, for `environment(instance, Bridge)`, and answers int ().
+        Algorithm with actions `Bridge` and answers int ().
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.

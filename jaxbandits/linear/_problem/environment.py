@@ -9,11 +9,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, Key, PyTree, memoryless
+from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree, memoryless
 from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.linear._problem.instances import Instance, checked_instance
+from jaxbandits.noises import Sampler, sampler_of
 from jaxbandits.numerics.brownian import increment
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
 
@@ -51,16 +53,15 @@ class Bridge(NamedTuple):
     ahead_sums: Array  # float (K,)   not read if ahead is 0
 
 
-Action = type[Pull] | type[Step] | type[Allocation] | type[Bridge]
-Noise = Literal["gaussian", "sign"]
+Action = Pull | Step | Allocation | Bridge
+Noise = Literal["gaussian", "sign", "uniform", "rademacher"]
 
 
 def environment(
     instance: Instance,
-    action: Action = Pull,
+    algorithm: Algorithm | Action | None = None,
     *,
-    noise: Noise = "gaussian",
-    leap: int = 1,
+    noise: Noise | Sampler = "gaussian",
     stream: Key | None = None,
 ) -> Environment:
     """Builds the environment of an instance: a pull of arm a pays x_a.theta plus noise.
@@ -72,54 +73,66 @@ def environment(
     1-sub-Gaussian. m pulls sum to 2 Binomial(m, p) - m, drawn from that law and not from its normal limit. JAX's
     binomial sampler does so in 64 bit only: in 32 bit, m = 10^7 and p = 0.51 gave a variance 6 per cent too low.
 
+    Theory that needs no more than sub-Gaussian noise holds for the others too: "uniform" on [-sqrt 3, sqrt 3],
+    "rademacher" (-1 or 1), or a function (key) -> float () of mean 0 and sub-Gaussian constant 1, each times the
+    instance's noise_scale. Sums of several pulls have no closed form there, so a round makes one.
+
     Args:
         instance: the truth; the observations have the dtype of its arms. Signs do not use its noise_scale.
-        action: `Pull`, `Step`, `Allocation` or `Bridge`, the class of the algorithm's actions. Signs take no `Bridge`.
-        noise: "gaussian" or "sign".
-        leap: largest number of pulls of a `Pull` under signs. One pull costs a uniform variable, a sum a binomial one.
-            A `Pull` of more than `leap` gives NaN, which ends the run. Other actions may make any number of pulls.
+        algorithm: the algorithm that will pull; its actions are `Pull`, `Step`, `Allocation` or, without signs,
+            `Bridge`. An action stands for an algorithm of your own. If None, actions are `Pull`.
+        noise: "gaussian", "sign", "uniform", "rademacher", or a function (key) -> float (). Under signs, the
+            algorithm's problem says the largest number of pulls of a `Pull`, `leap`; if it does not, 1. More pulls give
+            NaN, which ends the run. One pull costs a uniform variable, a sum a binomial one. An `Allocation` may make
+            any number of pulls of Gaussian rewards or signs, and none of the others.
         stream: None or a key. If None, every round has fresh noise. With a key, the n-th pull of an arm pays the same
             in every run, at any time, alone or with others. Gaussian sums are then differences of one Brownian path
             (`numerics.brownian`), for up to 2^31 pulls of an arm. Neither a `Bridge` nor binomial sums can be drawn
             this way.
 
     Returns:
-        Environment. Its noise is standard normal, () for `Pull` and `Step`, (K,) otherwise. For signs it is a uniform
-        variable (), or the round's key if sums are binomial; with a stream there is none. Its memory is (), with a
-        stream the number of pulls of each arm, int (K,). Zero pulls of an arm give exactly 0. Cost per round: O(1), or
-        O(K); with a stream 64 normal variables per arm, or one uniform for signs.
+        Environment. Its noise is normal, or as named, () for `Pull` and `Step`, (K,) otherwise. For signs it is a
+        uniform variable (), or the round's key if sums are binomial; with a stream there is none. Its memory is (),
+        with a stream the number of pulls of each arm, int (K,). Zero pulls of an arm give exactly 0. Cost per round:
+        O(1), or O(K); with a stream 64 normal variables per arm, or one draw for other noise.
 
     Raises:
-        ValueError: the instance is not valid, or `action`, `noise`, `leap` or `stream` is not one of these; under
-            signs, abs(x.theta) > 1 for some arm, or binomial sums are needed while `jax_enable_x64` is off.
+        ValueError: the instance is not valid, the algorithm has other actions, or `noise` or `stream` is not one of
+            these. Under signs, abs(x.theta) > 1 for some arm, or binomial sums are needed without `jax_enable_x64`.
     """
     arms, theta, noise_scale, items = checked_instance(instance)
-    checks.one_of("noise", noise, Noise)
-    leap = checks.whole("leap", leap, least=1)
-    answered = (Pull, Step, Allocation, Bridge) if noise == "gaussian" else (Pull, Step, Allocation)
-    if not any(action is each for each in answered):
-        names = [each.__name__ for each in answered]
-        expected = f"be {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
-        raise ValueError(f"action must {expected}, got {checks.show(action)}")
-    kind = Pull if action is Step else action  # both have the same answers
-    is_single = noise == "sign" and kind is Pull and leap == 1
+    if not callable(noise):
+        checks.one_of("noise", noise, Noise)
+    sampler = None if noise in ("gaussian", "sign") else sampler_of("noise", noise, arms.dtype)
+    idle, declared = form_of(algorithm, Pull(jnp.zeros((), int), jnp.zeros((), int)))
+    _check_form(idle, noise)
+    kind = Pull if isinstance(idle, Step) else type(idle)  # both have the same answers
+    leap = checks.whole("leap", declared.get("leap", 1), least=1)
+    require(sampler is None or leap == 1, "noise", "be 'gaussian' or 'sign' for an algorithm that leaps", noise)
+    is_single = sampler is not None or (noise == "sign" and kind is Pull and leap == 1)
     if stream is not None:
         checks.key("stream", stream)
         can_share = is_single or (noise == "gaussian" and kind is not Bridge)
         require(can_share, "stream", "be None for a Bridge and for binomial sums, which cannot be shared", stream)
     truth = {"arms": instance.arms} if items is None else {"arms": instance.arms, "items": instance.items}
-    declared: dict[str, Any] = {"problem": lambda: truth, "accepts": partial(_accepts, arms.shape[0])}
-    declared["admits"] = partial(_admits, (arms if items is None else items).shape[0])
+    # Leaps change nothing else, so an environment made without the algorithm answers a leaping one too.
+    truth |= {"leap": leap} if noise == "sign" and kind is Pull else {}
+    checked: dict[str, Any] = {"problem": lambda: truth, "accepts": partial(_accepts, arms.shape[0])}
+    checked["admits"] = partial(_admits, (arms if items is None else items).shape[0])
+    checked["pulls"] = pulls_of_action
 
     def check(action: Any) -> None:
-        checks.domain(action, declared["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
+        if not isinstance(action, (Pull, Step) if kind is Pull else kind):
+            expected = f"be of type {kind.__name__}, for which the environment was made"
+            raise ValueError(f"action must {expected}, got {type(action).__name__}. Give it the algorithm")
+        checks.domain(action, checked["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
 
     def answering(draw: Callable[[Key], Any], respond: Callable[[Any, Any], Array]) -> Environment:
         def respond_checked(action: Any, noise: Any) -> Array:
             check(action)
             return respond(action, noise)
 
-        return memoryless(draw, respond_checked)._replace(**declared)
+        return memoryless(draw, respond_checked)._replace(**checked)
 
     def counting(respond: Callable[[Any, Array], Array]) -> Environment:
         """Returns the environment of (action, earlier pulls of its arms) -> observation."""
@@ -132,7 +145,7 @@ def environment(
             return respond(action, counts), counts + action.counts.astype(counts.dtype)
 
         start = lambda key: jnp.zeros(arms.shape[0], int)  # noqa: E731
-        return Environment(start, lambda key: (), respond_stream, stream, **declared)
+        return Environment(start, lambda key: (), respond_stream, stream, **checked)
 
     if noise == "gaussian":
         means = dot(arms, theta)
@@ -141,6 +154,12 @@ def environment(
         shape = () if kind is Pull else means.shape
         respond = _bridge(means, noise_scale) if kind is Bridge else _gaussian_sum(kind, means, noise_scale)
         return answering(lambda key: jax.random.normal(key, shape, means.dtype), respond)
+
+    if sampler is not None:
+        one = _one_each(dot(arms, theta), noise_scale)
+        if stream is not None:
+            return counting(lambda action, before: one(action, sampler(key_of(stream, action.arm, before))))
+        return answering(sampler, one)
 
     if is_concrete(arms, theta):
         largest = float(np.abs(np.asarray(arms) @ np.asarray(theta)).max())
@@ -155,10 +174,35 @@ def environment(
     return answering(lambda key: key, _sign_sum(kind, dot(arms, theta), leap))
 
 
-def made_for(arms: Any, items: Any = None) -> dict[str, Any]:
-    """Returns `problem` and `receive` of an algorithm for these arms; without items, its answers are arms."""
-    problem = {"arms": arms, "items": arms if items is None else items}
+def made_for(arms: Any, items: Any = None, **more: Any) -> dict[str, Any]:
+    """Returns `problem`, with `more`, and `receive` of an algorithm for these arms; without items, answers are arms."""
+    problem = {"arms": arms, "items": arms if items is None else items, **more}
     return {"problem": lambda: problem, "receive": partial(_receive, np.shape(arms)[0], jnp.result_type(arms))}
+
+
+def declared_form(algorithm: Algorithm | Action | None, arms: Array) -> tuple[type, int, dict[str, Any]]:
+    """Returns class and leap of the actions of an algorithm, and the fields of an environment of recorded rewards."""
+    idle, declared = form_of(algorithm, Pull(jnp.zeros((), int), jnp.zeros((), int)))
+    _check_form(idle, "sign")
+    items = declared.get("items", arms)
+    fields: dict[str, Any] = {"problem": lambda: {"arms": arms, "items": items}, "pulls": pulls_of_action}
+    fields["accepts"], fields["admits"] = partial(_accepts, arms.shape[0]), partial(_admits, jnp.shape(items)[0])
+    return Pull if isinstance(idle, Step) else type(idle), declared.get("leap", 1), fields
+
+
+def pulls_of_action(action: Any) -> Array:
+    """Counts the pulls of an action, int ()."""
+    return action.times if hasattr(action, "times") else jnp.sum(action.counts)
+
+
+def _check_form(idle: Any, noise: Noise | Sampler) -> None:
+    """Raises `ValueError` unless the environment of this noise answers actions of this class."""
+    answered = (Pull, Step)
+    if noise in ("gaussian", "sign"):
+        answered = (Pull, Step, Allocation, Bridge) if noise == "gaussian" else (Pull, Step, Allocation)
+    names = [kind.__name__ for kind in answered]
+    expected = f"have actions {', '.join(names[:-1])} or {names[-1]} with noise={noise!r}"
+    require(isinstance(idle, answered), "algorithm", expected, idle)
 
 
 def _receive(K: int, dtype: Any, action: Any, rewards: Any) -> Array:
@@ -184,12 +228,12 @@ def _admits(number: int, answer: Any) -> Array:
     return jnp.all((answer >= 0) & (answer < number))
 
 
-def _pulls_of(kind: Action, action: Any, means: Array) -> tuple[Array, Array]:
+def _pulls_of(kind: type, action: Any, means: Array) -> tuple[Array, Array]:
     """Returns the pulls of an action and the means of its arms, both () for a `Pull`, both (K,) for an `Allocation`."""
     return (action.times, means[action.arm]) if kind is Pull else (action.counts, means)
 
 
-def _gaussian_sum(kind: Action, means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
+def _gaussian_sum(kind: type, means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
     def respond(action: Any, noise: Array) -> Array:
         counts, mean = _pulls_of(kind, action, means)
         counts = counts.astype(means.dtype)
@@ -198,7 +242,7 @@ def _gaussian_sum(kind: Action, means: Array, noise_scale: Array) -> Callable[[A
     return respond
 
 
-def _gaussian_sum_from(stream: Key, kind: Action, means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
+def _gaussian_sum_from(stream: Key, kind: type, means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
     def pulled(arm: Array, before: Array, times: Array) -> Array:
         noise = increment(key_of(stream, arm), before, times, means.dtype)
         return times.astype(means.dtype) * means[arm] + noise_scale * noise
@@ -233,6 +277,14 @@ def _bridge(means: Array, noise_scale: Array) -> Callable[[Bridge, Array], Array
     return respond
 
 
+def _one_each(means: Array, noise_scale: Array) -> Callable[[Any, Array], Array]:
+    def respond(action: Any, noise: Array) -> Array:
+        reward = jnp.where(action.times == 0, 0, means[action.arm] + noise_scale * noise)
+        return jnp.where(action.times <= 1, reward, jnp.nan)
+
+    return respond
+
+
 def _single_sign(means: Array) -> Callable[[Pull, Array], Array]:
     def respond(action: Pull, noise: Array) -> Array:
         mean = means[action.arm]
@@ -244,7 +296,7 @@ def _single_sign(means: Array) -> Callable[[Pull, Array], Array]:
     return respond
 
 
-def _sign_sum(kind: Action, means: Array, leap: int) -> Callable[[Any, Key], Array]:
+def _sign_sum(kind: type, means: Array, leap: int) -> Callable[[Any, Key], Array]:
     def respond(action: Any, noise: Key) -> Array:
         counts, mean = (x.astype(jnp.float64) for x in _pulls_of(kind, action, means))
         sums = 2 * jax.random.binomial(noise, counts, (1 + mean) / 2) - counts

@@ -55,8 +55,8 @@ def batched_elimination(
     O(K) per round. **Limit**: 2^31 - 1 pulls.
 
     Source: Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit
-    and reinforcement learning problems, Algorithm 3, tested at the ends of batches alone. The batches and their radius
-    are ours, not those of a paper.
+    and reinforcement learning problems, Algorithm 3, tested at the ends of batches alone. The schedule of the batches
+    and their radius are ours.
     """
     check_problem(problem)
     checks.probability("delta", delta)

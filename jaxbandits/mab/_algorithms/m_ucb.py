@@ -65,8 +65,9 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
         ValueError: an argument is out of range.
 
     **Guarantee** (Corollary 1, rewards in [0, 1], with `m_ucb_constants`): regret at T is O(sqrt(M K T log(T))) for M
-    segments of constant means, if segments are long enough to detect each change. **Cost**: O(K) per round; for
-    Gaussian arms O(K window) per chunk. **Limit**: 2^31 - 1 pulls.
+    segments of constant means, if segments are long enough to detect each change. For Gaussian arms, whose rewards
+    have no bound, none is proved. **Cost**: O(K) per round, and O(K window) per chunk of rounds. **Limit**: 2^31 - 1
+    pulls.
 
     Source: Cao, Wen, Kveton and Xie (2019), Nearly optimal adaptive procedure with change detection for
     piecewise-stationary bandit, Algorithms 1 and 2. A reward in [0, 1] is sub-Gaussian with constant 1/2, hence the
@@ -107,9 +108,9 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
         sums, N = _sums_since(state.sums, start.sums, dtype), jnp.maximum(counts, 1).astype(dtype)
         means = sums / N
         bounds = means + 2 * scale(problem) * jnp.sqrt(2 * jnp.log((pulls + 1).astype(dtype)) / N)
-        place = (pulls % cycle.astype(pulls.dtype)).astype(jnp.int32)
+        turn = (pulls % cycle.astype(pulls.dtype)).astype(jnp.int32)
         # The first K pulls after a restart are of this kind, so no arm without a pull has a bound below.
-        arm = jnp.where(place < K, place, argmax(unfused(bounds), estimates.lots))
+        arm = jnp.where(turn < K, turn, argmax(unfused(bounds), estimates.lots))
         best = argmax(unfused(jnp.where(counts > 0, means, -jnp.inf)), estimates.lots)
         return Choice(one_arm(arm), jnp.zeros((), bool), best)
 

@@ -41,8 +41,8 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
 
     **Guarantee** (Theorem 2, rewards in [0, B] with B = 2 noise_scale): with tau = 2 B sqrt(T log(T) / C) for C changes
     of the means in T pulls, the expected number of pulls of an arm while it is not best is O(sqrt(C T log(T))). For
-    Gaussian arms, whose rewards have no bound, none is proved. **Cost**: O(K) per round; for Gaussian arms O(K window)
-    per chunk. **Limit**: 2^31 - 1 pulls.
+    Gaussian arms, whose rewards have no bound, none is proved. **Cost**: O(K) per round, and O(K window) per chunk
+    of rounds. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, SW-UCB. The
     paper's radius is B sqrt(xi log(min(t, tau)) / N); a reward in [0, B] is sub-Gaussian with constant B / 2.

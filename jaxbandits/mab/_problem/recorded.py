@@ -24,7 +24,7 @@ def recorded(
         algorithm: the algorithm that will pull, as for `environment`.
         order: "in turn": the i-th pull of an arm pays the i-th reward of its column. A run that asks for more than
             there are ends as `Status.EXHAUSTED`. "bootstrap": every pull draws one of them, with replacement.
-        dtype: dtype of the rewards, that of JAX's floats if None.
+        dtype: dtype of the rewards. If None, JAX's default for floats.
 
     Returns:
         Environment. In turn, its memory is the number of pulls of each arm, int32 (K,), and there is no noise; sums of
