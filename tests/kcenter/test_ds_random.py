@@ -40,13 +40,13 @@ def test_rounds_of_several_draws_find_the_centers_and_read_no_arm_twice(count):
 
 def test_idle_changes_no_bit():
     algorithm = ds_random(INSTANCE.problem, delta=0.1, test_every=4)
-    answers = environment(INSTANCE, test_every=4)
+    answers = environment(INSTANCE, algorithm)
 
     @jax.jit
     def step(state, key):
         keys = jax.random.split(key)
         action = algorithm.decide(keys[0], state).action
-        sample = answers.respond(action, answers.noise(keys[1]))
+        sample, _ = answers.respond((), action, answers.noise(keys[1]))
         after = algorithm.observe(state, action, sample)
         return after, algorithm.observe(after, algorithm.idle, sample)
 
