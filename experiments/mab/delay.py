@@ -53,19 +53,25 @@ def run(options: Settings) -> Report:
     return Report(
         f"Late observations: pulls until the stop, and regret after {horizon:,} pulls",
         [*pulls.values(), *regret.values()],
-        [*claims(pulls, regret, delays), randomised(switches), common.confident(wrong)],
+        [
+            *claims(pulls, regret, delays),
+            randomised(switches),
+            common.confident({name: each for name, each in wrong.items() if each[1]}),
+        ],
         joined({heading(cell): sweep for cell, sweep in (stopped | ended).items()}, label="rule, delay"),
         partial(draw, pulls=pulls, regret=regret, delays=delays),
         notes=(
             f"Delays are in rounds; a round of LUCB is two pulls. The geometric delay has mean {GEOMETRIC}. Pulls "
             "and regret include those whose observations had not arrived. Threshold of the stops: gk16, a heuristic; "
-            "successive elimination has its own radius. Switches: rounds with other arms than the round before.",
+            "successive elimination has its own radius, and drops arms only when the observed pulls of all that remain "
+            f"are equally many. Runs are censored after {common.LONGEST:,} rounds. Switches: rounds with other arms "
+            "than the round before. TTUCB counts its leader's pulls by what its own state would pull.",
             "Joulani, Gyorgy and Szepesvari (2013) bound the regret that a constant delay adds by delay times the sum "
             "of the gaps, for rules that keep a queue of observations for each arm (QPM-D). These rules keep none.",
         ),
         grid=[
             {"rule": rule, "": quantity}
-            | {named(delay): plus_minus(lines[rule, delay], digits) for delay in delays}
+            | {named(delay): plus_minus(lines[rule, delay], digits).replace("nan", "-") for delay in delays}
             | {"runs": str(seeds)}
             for quantity, lines, rules, digits in (("pulls", pulls, stops, 0), ("regret", regret, regrets, 1))
             for rule in rules
@@ -148,8 +154,11 @@ def claims(pulls: dict[Cell, Line], regret: dict[Cell, Line], delays: Sequence[D
     return [
         Claim(
             f"a delay of {longest} rounds costs every rule at least {longest} pulls, those on the way when it stops",
-            listed({rule: part.ours for rule, part in more.items()}, ",.0f"),
-            all(part.ours + STANDARD_ERRORS * part.se >= longest for part in more.values()),
+            ", ".join(
+                f"{rule} {part.ours:,.0f}" if np.isfinite(part.ours) else f"{rule} -" for rule, part in more.items()
+            )
+            + "; -: no run stopped" * any(np.isnan(part.ours) for part in more.values()),
+            all(not part.ours + STANDARD_ERRORS * part.se < longest for part in more.values()),
         ),
         Claim(
             f"a constant delay adds at most delay x sum of gaps to the regret, up to {STANDARD_ERRORS} standard errors",

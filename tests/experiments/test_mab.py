@@ -137,6 +137,14 @@ def test_delay_claims_compare_with_the_pulls_on_the_way_and_the_sum_of_gaps():
     assert holds(0.99, 0.61) == [False, False]
 
 
+def test_delay_claims_show_a_rule_that_never_stopped():
+    stops: dict[delay.Cell, Line] = {("elimination", d): Line("", np.nan if d == 1000 else 9.0) for d in delay.DELAYS}
+    losses: dict[delay.Cell, Line] = {("UCB1", d): Line("", 100.0) for d in delay.DELAYS}
+    claim = delay.claims(stops, losses, delay.DELAYS)[0]
+    assert claim.holds
+    assert claim.measured == "elimination -; -: no run stopped"
+
+
 def test_randomised_fails_for_a_rule_that_changes_arms_as_often():
     shares: dict[delay.Cell, float] = {
         ("TTUCB", 0): 0.9,
