@@ -80,7 +80,7 @@ def run(options: Settings) -> Report:
         ]
         + [
             {"rule": rule, "": "switches, %"}
-            | {named(delay): f"{100 * switches[rule, delay]:.2g}" for delay in delays}
+            | {named(delay): f"{100 * switches[rule, delay]:.3g}" for delay in delays}
             | {"runs": str(seeds)}
             for rule in (*stops, *regrets)
         ],
