@@ -145,15 +145,15 @@ def test_delay_claims_show_a_rule_that_never_stopped():
     assert claim.measured == "elimination -; -: no run stopped"
 
 
-def test_randomised_fails_for_a_rule_that_changes_arms_as_often():
-    shares: dict[delay.Cell, float] = {
-        ("TTUCB", 0): 0.9,
-        ("TTUCB", 100): 0.1,
-        ("T3C", 100): 0.4,
-        ("Thompson", 100): 0.2,
-    }
-    assert delay.randomised(shares).holds
-    assert not delay.randomised(shares | {("TTUCB", 100): 0.2}).holds
+def test_repeating_compares_the_switches_with_those_without_a_delay():
+    def holds(ucb1, thompson):
+        shares: dict[delay.Cell, float] = {("UCB1", 0): 0.04, ("UCB1", 100): ucb1}
+        return delay.repeating(shares | {("Thompson", 0): 0.02, ("Thompson", 100): thompson}).holds
+
+    assert holds(0.02, 0.023)
+    assert not holds(0.021, 0.023)
+    assert not holds(0.02, 0.025)
+    assert not holds(0.02, 0.015)
 
 
 def test_dynamic_regret_is_against_the_best_arm_of_each_pull():
