@@ -91,6 +91,10 @@ class Algorithm(NamedTuple):
     slow for large states. With `masked_plan`, an algorithm promises that its `plan` itself leaves such states as they
     are.
 
+    With `needs_order`, `observe` reads what only the state that made the decision holds, such as the probability of
+    the pulled arm. An observation must reach this state before it decides again. `jaxbandits.feedback.delayed` and
+    `batched` refuse such an algorithm.
+
     `problem` returns the sizes, arrays and structs of arrays that an algorithm was made for, by name. The environment's
     entries of the same names must agree: sizes and shapes always, values where both are known before a program runs.
     If they agree, the engine trusts that every action exists (see `Environment`). Test an algorithm of your own with
@@ -105,6 +109,7 @@ class Algorithm(NamedTuple):
     plan: Callable[[Key, PyTree], PyTree] | None = None  # (key, state) -> state  heavy, rare work, when it is due
     stale: Callable[[PyTree], Array] | None = None  # (state) -> bool ()  `plan` is due
     masked_plan: bool = False  # `plan` leaves every bit of a state that is not stale unchanged
+    needs_order: bool = False  # `observe` must follow its own decision at once
     problem: Callable[[], Mapping[str, Any]] | None = None  # () -> the problem it was made for; None if undeclared
     # (action, observation) -> observation as arrays; raises `ValueError` if it cannot be the action's (see `tell`)
     receive: Callable[[PyTree, PyTree], PyTree] | None = None

@@ -65,8 +65,7 @@ def path_runs(
     """Runs an algorithm that tracks a design on every row of a table; `simulated` goes to `simulate`."""
 
     def build(task: Task, key: Key) -> tuple[Algorithm, Environment]:
-        algorithm = rule(task["design"])
-        return algorithm, fullbandit.environment(task["instance"], algorithm)
+        return rule(task["design"]), fullbandit.environment(task["instance"], task["design"])
 
     columns = simulate(heading, build, table, seeds=1, **simulated).columns
     return columns | {"gap": columns["task.gap"]}

@@ -128,7 +128,7 @@ def test_counted_runs_out_as_its_environment_does():
 
 def test_delay_claims_compare_with_the_pulls_on_the_way_and_the_sum_of_gaps():
     def holds(pulls, regret):
-        stops: dict[delay.Cell, Line] = {("TTUCB", d): Line("", 2000.0 + pulls * d) for d in delay.DELAYS}
+        stops: dict[delay.Cell, Line] = {("EB-TCI", d): Line("", 2000.0 + pulls * d) for d in delay.DELAYS}
         losses: dict[delay.Cell, Line] = {("UCB1", d): Line("", 100.0 + regret * d) for d in delay.DELAYS}
         return [claim.holds for claim in delay.claims(stops, losses, delay.DELAYS)]
 
@@ -206,7 +206,7 @@ def test_recorded_claims_fail_for_long_tests_and_censored_ones():
 
     def holds(late, censored):
         sweeps: dict[recorded.Cell, Results] = {}
-        for rule, missing in (("TTUCB", 39), ("T3C", censored)):
+        for rule, missing in (("EB-TCI", 0), ("T3C", censored)):
             parts = (sweep(4000), sweep(4000 + late), sweep(4000, missing))
             sweeps |= {(rule, kind, "bootstrap"): part for kind, part in zip(recorded.FEEDBACK, parts, strict=True)}
         return [bool(claim.holds) for claim in recorded.claims(sweeps)]

@@ -9,7 +9,21 @@ import pytest
 from scipy import stats
 
 import jaxbandits
-from jaxbandits import Algorithm, Decision, Environment, feedback, mab, memoryless, run, testing, trace
+from jaxbandits import (
+    Algorithm,
+    Decision,
+    Environment,
+    cpe,
+    feedback,
+    kcenter,
+    linear,
+    mab,
+    memoryless,
+    run,
+    testing,
+    trace,
+)
+from jaxbandits.numerics import thresholds
 
 KEY, ROUNDS = jax.random.key(3), 60
 FIRST, SECOND, THIRD = (mab.gaussian(means) for means in ((1.0, 0.0, 0.5), (0.0, 1.0, 0.5), (3.0, 2.0, 4.0)))
@@ -265,6 +279,14 @@ HERE, THERE = mab.environment(FIRST), mab.environment(SECOND)
             lambda: feedback.delayed(RULES["ucb1"], HERE, delay=feedback.Geometric(-1.0, 3)),
             r"delay\.mean must be at least 0, got -1\.0",
         ),
+        (
+            lambda: feedback.delayed(mab.ttucb(PROBLEM, delta=0.1), HERE, delay=1),
+            "algorithm must take observations that come after other decisions",
+        ),
+        (
+            lambda: feedback.batched(mab.exp3(mab.Bernoulli(3), gamma=0.1), 4),
+            "algorithm must take observations that come after other decisions",
+        ),
         (lambda: feedback.batched(RULES["ucb1"], 0), "size must be an integer of at least 1, got 0"),
         (
             lambda: feedback.corrupted(HERE, budget=np.nan, attack=lowered),
@@ -281,3 +303,20 @@ HERE, THERE = mab.environment(FIRST), mab.environment(SECOND)
 def test_bad_arguments_are_refused_by_name(call, message):
     with pytest.raises(ValueError, match=message):
         call()
+
+
+def test_rules_that_learn_from_the_deciding_state_are_marked():
+    """Their observe reads more than the action: a leader, a probability, a learner or a query that it has planned."""
+    arms = np.eye(3)
+    stop = linear.likelihood_ratio(thresholds.gk16(arms=3), delta=0.1)
+    points = kcenter.dimension_instance(kcenter.contrast_rows(5, 40, seed=0), k=3).problem
+    marked = [
+        mab.ttucb(PROBLEM, delta=0.1),
+        mab.exp3_ix(mab.Bernoulli(3), eta=0.1, gamma=0.05),
+        linear.lingame(arms, stop=stop),
+        kcenter.ds_ucb(points, delta=0.1),
+        cpe.combgame(cpe.best5().problem, delta=0.1),
+    ]
+    free = [*RULES.values(), linear.lingape(arms, delta=0.1), linear.lingape_glr(arms, stop=stop)]
+    assert all(algorithm.needs_order for algorithm in marked)
+    assert not any(algorithm.needs_order for algorithm in free)

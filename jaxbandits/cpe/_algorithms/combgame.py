@@ -170,7 +170,7 @@ def combgame(
         slot=no_row,
         played=no_row,
     )
-    return Algorithm(init, decide, observe, idle, **made_for(problem))
+    return Algorithm(init, decide, observe, idle, needs_order=True, **made_for(problem))
 
 
 def _learn(

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.feedback._wrappers.counted import require_any_order
 from jaxbandits.numerics.indexing import select
 
 
@@ -25,8 +26,6 @@ def batched(algorithm: Algorithm, size: int) -> Algorithm:
     one state, each with a key of its own: a rule without randomness makes one query `size` times. The answer and the
     stop, too, come from the last complete batch.
 
-    Suited are the same algorithms as for `delayed`.
-
     Args:
         algorithm: the algorithm.
         size: rounds of a batch, at least 1. With 1 nothing changes.
@@ -36,7 +35,7 @@ def batched(algorithm: Algorithm, size: int) -> Algorithm:
         is selected.
 
     Raises:
-        ValueError: `algorithm` is no Algorithm, or `size` is no integer of at least 1.
+        ValueError: `algorithm` is no Algorithm or has `needs_order`, or `size` is no integer of at least 1.
 
     Example:
         >>> import jax
@@ -48,7 +47,7 @@ def batched(algorithm: Algorithm, size: int) -> Algorithm:
         >>> print(jaxbandits.run(jax.random.key(0), algorithm, environment, horizon=500).pulls)
         500
     """
-    checks.instance("algorithm", algorithm, Algorithm)
+    require_any_order(algorithm)
     size = checks.whole("size", size, least=1)
     refresh, plan, stale = algorithm.refresh, algorithm.plan, algorithm.stale
 

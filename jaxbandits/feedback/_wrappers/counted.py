@@ -1,9 +1,9 @@
-"""Environments that say how many pulls an action makes."""
+"""Environments that say how many pulls an action makes, and algorithms that take late observations."""
 
 from collections.abc import Callable
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Environment, PyTree
+from jaxbandits.base import Algorithm, Array, Environment, PyTree
 
 
 def pulls_of(name: str, environment: Environment) -> Callable[[PyTree], Array]:
@@ -15,3 +15,13 @@ def pulls_of(name: str, environment: Environment) -> Callable[[PyTree], Array]:
             "environment._replace(pulls=lambda action: ..), which returns 0 for the idle action"
         )
     return environment.pulls
+
+
+def require_any_order(algorithm: Algorithm) -> None:
+    """Raises `ValueError` if an algorithm must observe each action before it decides again."""
+    checks.instance("algorithm", algorithm, Algorithm)
+    if algorithm.needs_order:
+        raise ValueError(
+            "algorithm must take observations that come after other decisions, got one with needs_order: its observe "
+            "reads what only the state that made the decision holds"
+        )

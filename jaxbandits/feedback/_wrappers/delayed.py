@@ -8,7 +8,7 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
-from jaxbandits.feedback._wrappers.counted import pulls_of
+from jaxbandits.feedback._wrappers.counted import pulls_of, require_any_order
 from jaxbandits.numerics.indexing import select
 
 
@@ -52,9 +52,12 @@ def delayed(algorithm: Algorithm, environment: Environment, *, delay: int | Geom
     Only rounds with a pull count. The algorithm decides from what has arrived. It repeats itself if it depends on
     nothing else, as a rule does that pulls every arm once at first.
 
-    Suited are algorithms whose `observe` needs the action and no more: all of `mab`, `linear`, `fullbandit` and
-    `kernel`'s single learners. The dimension samplers of `kcenter` plan their next query in `observe`, and
-    `cpe.combgame` carries its learner in the action: they run, but as other algorithms.
+    Rules whose `observe` reads what only the deciding state holds are refused (`Algorithm.needs_order`): `mab.ttucb`,
+    which counts its leaders, `exp3` and `exp3_ix`, which divide by a probability, the rules of `linear` and `cpe` that
+    carry a learner in their actions, all of `kcenter`, and `kernel`'s rules that synchronise agents.
+
+    `mab.successive_elimination` compares arms only while all have equally many observations. With a constant delay that
+    never happens, and a run does not stop.
 
     Args:
         algorithm: the algorithm.
@@ -68,21 +71,21 @@ def delayed(algorithm: Algorithm, environment: Environment, *, delay: int | Geom
         for a fixed delay, and `most` + 1 for a geometric one.
 
     Raises:
-        ValueError: an argument is of the wrong kind or out of range, or the environment does not say how many pulls an
-            action makes.
+        ValueError: an argument is of the wrong kind or out of range, the algorithm has `needs_order`, or the
+            environment does not say how many pulls an action makes.
 
     Example:
         >>> import jax
         >>> import jaxbandits
         >>> from jaxbandits import feedback, mab
         >>> instance = mab.gaussian((1.0, 0.0))
-        >>> algorithm = mab.ttucb(instance.problem, delta=0.01)
+        >>> algorithm = mab.eb_tci(instance.problem, delta=0.01)
         >>> pair = feedback.delayed(algorithm, mab.environment(instance, algorithm), delay=20)
         >>> end = jaxbandits.run(jax.random.key(0), *pair, max_rounds=10**4)
         >>> print(end.state.pulls - end.state.inner.pulls, end.memory.missing)
         20 20
     """
-    checks.instance("algorithm", algorithm, Algorithm)
+    require_any_order(algorithm)
     count = pulls_of("environment", environment)
     law = delay if isinstance(delay, Geometric) else None
     if law is None:

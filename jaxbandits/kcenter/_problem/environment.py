@@ -138,7 +138,8 @@ def made_for(problem: Problem, dtype: Any, *, leap: int | None = None) -> dict[s
         leap: dimensions drawn per query; None for noisy distances.
     """
     declared = {"problem": problem} | ({} if leap is None else {"leap": leap})
-    return {"problem": lambda: declared, "receive": partial(_receive, problem, dtype)}
+    # These algorithms plan their next query while they observe.
+    return {"problem": lambda: declared, "receive": partial(_receive, problem, dtype), "needs_order": True}
 
 
 def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any:

@@ -201,6 +201,7 @@ def approx_dis_kernel_ucb(
         plan=plan,
         stale=stale,
         masked_plan=True,
+        needs_order=True,
         **made_for(settings),
     )
 

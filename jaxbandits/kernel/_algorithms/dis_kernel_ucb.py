@@ -180,5 +180,6 @@ def dis_kernel_ucb(
         plan=plan,
         stale=stale,
         masked_plan=True,
+        needs_order=True,
         **made_for(settings),
     )

@@ -173,5 +173,5 @@ def duets(
 
     idle = jnp.full((n_agents,), M, jnp.int32)
     if last == 0:
-        return Algorithm(init, decide, observe, idle, **made_for(common))
-    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, **made_for(common))
+        return Algorithm(init, decide, observe, idle, needs_order=True, **made_for(common))
+    return Algorithm(init, decide, observe, idle, plan=plan, stale=stale, needs_order=True, **made_for(common))

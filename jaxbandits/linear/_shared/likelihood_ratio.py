@@ -154,6 +154,7 @@ def algorithm_from_rule(
         observe,
         idle,
         refresh,
+        needs_order=bool(jax.tree.leaves(memory)),
         **made_for(settings.arms, settings.items),
     )
 

@@ -99,7 +99,8 @@ def ttucb(
     start = Tracking(jnp.zeros(problem.arms, dtype), jnp.zeros(problem.arms, jnp.int32))
     # All arms with a mean above the leader's cost 0, whatever the rewards. Without lots the first of them would always
     # be the challenger.
-    return algorithm_from_rule(problem, Rule(choose, start, remember), draws_lots=True)
+    # Leaders are counted from the state that observes, which must be the one that pulled.
+    return algorithm_from_rule(problem, Rule(choose, start, remember), draws_lots=True)._replace(needs_order=True)
 
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:

@@ -53,7 +53,9 @@ def algorithm_from_weights(
         # Only differences matter. The largest is kept at 0, so that a long run loses no digits.
         return jnp.where(rewards.times[0] > 0, updated - jnp.max(updated), log_weights)
 
-    return algorithm_from_rule(problem, Rule(choose, jnp.zeros(problem.arms, dtype), learn=learn), in_turn=False)
+    rule = Rule(choose, jnp.zeros(problem.arms, dtype), learn=learn)
+    # A reward is divided by the probability with which its arm was drawn.
+    return algorithm_from_rule(problem, rule, in_turn=False)._replace(needs_order=True)
 
 
 def shares(log_weights: Array) -> Array:
