@@ -49,7 +49,7 @@ def recording_of(rewards: Any, dtype: Any, *, arms: int | None = None) -> Record
 
 def paid(recording: Recording, arm: Array, start: Array, times: Array) -> Array:
     """Returns the sum of the rewards `start`, .. `start + times - 1` of an arm, (); exact for one pull."""
-    n = recording.rewards.shape[1]
+    n, arm = recording.rewards.shape[1], arm.astype(jnp.int32)
     one = recording.rewards[arm, jnp.minimum(start, n - 1)]
     many = recording.sums[arm, jnp.minimum(start + times, n)] - recording.sums[arm, jnp.minimum(start, n)]
     return jnp.where(times == 0, 0, jnp.where(times == 1, one, many))
@@ -57,6 +57,7 @@ def paid(recording: Recording, arm: Array, start: Array, times: Array) -> Array:
 
 def drawn(recording: Recording, arm: Array, u: Array) -> Array:
     """Returns a reward of an arm, () chosen by a uniform number u in [0, 1)."""
+    arm = arm.astype(jnp.int32)
     number = jnp.floor(u * recording.lengths[arm].astype(u.dtype)).astype(jnp.int32)
     # Rounding could reach the end.
     return recording.rewards[arm, jnp.minimum(number, recording.lengths[arm] - 1)]
