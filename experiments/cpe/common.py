@@ -1,5 +1,6 @@
 """Shared parts of the experiments on combinatorial pure exploration: rules side by side on the same samples."""
 
+import dataclasses
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -130,7 +131,7 @@ def runs(
     name = f"{heading}: {label or rule}"
     results = simulate(name, build, tasks, options=options, seeds=1, max_rounds=max_rounds, metrics=judged)
     table |= {name: values[setting] for name, values in settings.items()}
-    return results._replace(columns=results.columns | table)
+    return dataclasses.replace(results, columns=results.columns | table)
 
 
 # The event xi

@@ -2,25 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from jaxbandits.checks import show
 from jaxbandits.engine.results.plots import draw
-from jaxbandits.engine.results.statistics import (
-    constant_within,
-    count_endings,
-    describe,
-    finished_runs,
-    full_name,
-    group_names,
-    grouped,
-    is_measured,
-    scalar_columns,
-    with_groups,
-)
-from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.results.selection import chosen_runs
+from jaxbandits.engine.results.statistics import full_name
+from jaxbandits.engine.results.summaries import Summary, overview, summarise
 from jaxbandits.engine.run.recording import is_curve, is_marks
 
 if TYPE_CHECKING:
@@ -108,53 +99,126 @@ def added(stats: Sequence[Stats]) -> Stats:
     return Stats(**sums, **maxima, occupancy=sums["rounds"] / capacity if capacity else 0.0)
 
 
-class Results(NamedTuple):
-    """Finished runs of a sweep, one entry per run, ordered by row, then seed."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Results:
+    """Finished runs of a sweep, one entry per run, ordered by row, then seed.
+
+    `results["pulls"]` is a column, `len(results)` the number of runs, and `print(results)` a short table. A short name
+    stands for a longer one if that is unambiguous: `delta` for `task.delta`, `regret` for `curve.regret`.
+
+    Example:
+        >>> columns = {"row": [0, 0, 1, 1], "seed": [0, 1, 0, 1], "task.gap": [0.5, 0.5, 0.1, 0.1]}
+        >>> columns |= {"status": [1, 1, 1, 2], "pulls": [3, 5, 60, 100]}
+        >>> results = Results({name: np.asarray(x) for name, x in columns.items()}, None)
+        >>> print(results)
+        4 runs: 3 stopped, 1 censored
+        row  gap  runs  censored       pulls
+        0    0.5     2         0  4.0 +- 1.0
+        1    0.1     2         1          60
+        >>> print(len(results), results["gap"], results.where(gap=0.1)["pulls"])
+        4 [0.5 0.5 0.1 0.1] [ 60 100]
+    """
 
     columns: dict[str, np.ndarray]  # row, seed, task.NAME, status, pulls, rounds, answer, and the metrics: (runs, ...)
-    stats: Stats  # times, counts, and the sizes that the sweep chose
+    stats: Stats | None  # times, counts, and the sizes that the sweep chose; None if they are not known
+    root: tuple[int, ...] | None = None  # numbers of the root key; None if it is not known, or there are several
 
-    def summary(self, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
+    def __getitem__(self, name: str) -> np.ndarray:
+        full = full_name(name, self.columns)
+        if full is None:
+            raise ValueError(f"name must be the name of a column, one of {sorted(self.columns)}, got {show(name)}")
+        return self.columns[full]
+
+    def __contains__(self, name: object) -> bool:
+        return full_name(name, self.columns) is not None
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "Results must not be iterated over: columns or runs could be meant. Use results.columns for the columns, "
+            "results.to_pandas().itertuples() for the runs."
+        )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __repr__(self) -> str:
+        return overview(self.columns)
+
+    def where(self, **conditions: Any) -> "Results":
+        """Selects runs by the values of their columns.
+
+        Args:
+            **conditions: value or sequence of values of each scalar column, by its name (short ones as in `summary`).
+                Numbers of floating-point type are compared in the type of the column, so 0.1 matches a float32 column.
+
+        Returns:
+            Results with the runs that meet all conditions. `stats` remains that of the whole sweep.
+
+        Raises:
+            ValueError: there is no such column, or no run has one of the values. The message names it.
+
+        Example:
+            >>> columns = {"row": np.arange(3), "rule": np.array(["RAGE", "LinGapE", "RAGE"]), "pulls": np.arange(3)}
+            >>> columns["task.delta"] = np.array([0.1, 0.1, 0.05], np.float32)
+            >>> results = Results(columns, None)
+            >>> results.where(rule="RAGE", delta=[0.1, 0.05])["pulls"]
+            array([0, 2])
+        """
+        return self._of_runs(chosen_runs(self.columns, conditions))
+
+    def summary(self, by: str | tuple[str, ...] | None = None, cluster: str | tuple[str, ...] | None = None) -> Summary:
         """Describes the runs of each group.
+
+        Standard errors presume that the runs of a group are independent. They are not if many random instances, each
+        a row, have several seeds: runs of one row share the instance. The error of a mean over instances is then given
+        by `cluster="row"`, as for rules that are compared by `by="rule"` over a table of random instances.
 
         Args:
             by: name or names of the scalar columns whose values define the groups. `delta` stands for `task.delta`, or
-                for the only other column whose name ends with `.delta`.
+                for the only other column whose name ends with `.delta`. If None, `row`, and `rule` where there are
+                several rules.
+            cluster: name or names of the columns whose values define clusters: runs of different clusters are
+                independent, runs of one need not be. If None, every run is independent of the others.
 
         Returns:
-            dict of arrays with one entry for every group, in the order of the groups' values:
+            Mapping of arrays with one entry for every group, in the order in which the groups appear in the runs. It
+            prints as a table.
 
             - the columns of `by`, values and dtypes unchanged;
             - the values of the table of tasks (`task.NAME`) that are the same in all runs of each group;
             - the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of rounds)
-              and `failed` (not finite, or an invalid action);
+              and `failed` (not finite, or an invalid action); with `cluster`, `clusters` of finished runs;
             - for every other real column NAME of shape (runs, ...) its mean `NAME_mean`, the mean's standard error
               `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...). An array is described entry
-              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G).
+              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G);
+            - for every boolean column NAME also the 95 % confidence interval of its probability, from `NAME_low` to
+              `NAME_high`: exact (Clopper and Pearson), or with `cluster` that of the effective number of runs (Korn
+              and Graubard).
 
             Statistics are taken over the finished runs alone. They are NaN if there are none (for the standard error,
-            fewer than two) or one of their values is NaN. An infinite value makes NaNs or infinities.
+            fewer than two; with `cluster`, fewer than two clusters) or one of their values is NaN. An infinite value
+            makes NaNs or infinities. A mean or a share says nothing about censored and failed runs: quote their counts
+            beside it.
 
         Raises:
-            ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
-                itself uses.
+            ValueError: `by` or `cluster` names no column, one that does not exist or is not scalar, or `by` names one
+                whose name the summary itself uses.
+
+        Example:
+            Four random instances with two seeds each. Seeds of one instance hardly differ, so the eight runs say as
+            much about the mean over instances as four numbers.
+
+            >>> columns = {"row": np.repeat(np.arange(4), 2), "status": np.ones(8, int)}
+            >>> columns["pulls"] = np.array([10, 11, 20, 21, 30, 31, 40, 41])
+            >>> results = Results(columns | {"rule": np.repeat("RAGE", 8)}, None)
+            >>> print(results.summary(by="rule"))
+            rule  runs        pulls
+            RAGE     8  25.5 +- 4.2
+            >>> print(results.summary(by="rule", cluster="row"))
+            rule  runs  clusters        pulls
+            RAGE     8         4  25.5 +- 6.5
         """
-        scalar = scalar_columns(self.columns)
-        names = group_names(by, scalar)
-        first, group = grouped([self.columns[name] for name in names.values()])
-        status = self.columns["status"]
-        counts = count_endings(status, group, len(first))
-        order = finished_runs(status, group)
-        tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in names.values()}
-        described = {}
-        for name, values in self.columns.items():
-            if is_marks(name):
-                described[name] = values[first]
-            elif name not in names.values() and is_measured(name, values):
-                table = describe(values, order=order, counts=counts["finished"])
-                described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
-        groups = {name: self.columns[full][first] for name, full in names.items()}
-        return with_groups(groups, constant_within(tasks, first, group) | counts | described)
+        return summarise(self.columns, by=by, cluster=cluster)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
         """Returns the runs as a data frame, one row for every run, with columns in the order of `columns`.
@@ -316,6 +380,10 @@ class Results(NamedTuple):
         """
         return draw(self.columns, x=x, y=y, by=by, kind=kind, band=band, bound=bound, log=log, ax=ax)
 
+    def _of_runs(self, chosen: np.ndarray) -> "Results":
+        """Returns some of the runs: a mask or indices."""
+        return replace(self, columns={name: values[chosen] for name, values in self.columns.items()})
+
     def _chosen(self, names: Sequence[str] | None) -> dict[str, np.ndarray]:
         """Returns columns by the names that the caller gave them."""
         if names is None:
@@ -343,4 +411,4 @@ def of_tasks(results: Results, rows: int, seeds: int) -> Results:
     chosen = (results.columns["row"] < rows) & (results.columns["seed"] < seeds)
     if chosen.all():
         return results
-    return results._replace(columns={name: values[chosen] for name, values in results.columns.items()})
+    return results._of_runs(chosen)
