@@ -75,7 +75,7 @@ def sections(text: str) -> dict[str, str]:
         for name, body in zip(parts[1::2], parts[2::2], strict=True):
             shared.append(name)
             if body.strip() not in ("and", ","):
-                result |= dict.fromkeys(shared, body.lstrip(":. "))
+                result |= dict.fromkeys(shared, body.strip())
                 shared = []
     return result
 
@@ -84,14 +84,14 @@ def precision_of(text: str, marked: dict[str, str]) -> str:
     """Returns what a docstring says about float32, float64 and the largest number of pulls."""
     said = []
     if "float32" in marked:
-        said.append(marked["float32"])
+        said.append(f"float32{'' if marked['float32'].startswith(':') else ' '}{marked['float32']}")
     else:
         # Sections may advise a precision in passing. The types of arguments and results are no advice.
         _, _, after = text.partition("**Guarantee**")
         prose = " ".join(re.split(r"\n(?:Source|Example):", after)[0].split())
         said += [MARKER.sub("", each).lstrip(":. ") for each in SENTENCE.split(prose) if PRECISION.search(each)]
     if "Limit" in marked:
-        said.append(marked["Limit"])
+        said.append(f"Limit{marked['Limit']}")
     return " ".join(said)
 
 
@@ -103,8 +103,8 @@ def facts_of(family: str, name: str) -> Facts:
         family=family,
         name=name,
         summary=" ".join(text.split("\n\n")[0].split()),
-        guarantee=marked.get("Guarantee", ""),
-        cost=marked.get("Cost", ""),
+        guarantee=marked.get("Guarantee", "").lstrip(":. "),
+        cost=marked.get("Cost", "").lstrip(":. "),
         precision=precision_of(text, marked),
         source=marked.get("Source", ""),
     )

@@ -3,7 +3,8 @@
 import importlib
 import inspect
 import re
-from collections.abc import Iterator, Mapping
+import typing
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from jaxbandits.base import Algorithm, Environment
@@ -109,6 +110,10 @@ def public_names(modules: list[Any]) -> dict[str, str]:
     for member in public_members(modules):
         if member.kind in ("class", "function"):
             names[f"{member.obj.__module__}.{member.obj.__qualname__}"] = member.fullname
+        elif typing.get_origin(member.obj) is Callable:
+            # An annotation may spell out what an alias stands for, with or without the module of `Callable`.
+            text = inspect.formatannotation(member.obj)
+            names |= dict.fromkeys((text, text.replace("collections.abc.", "")), member.fullname)
     return names
 
 
@@ -155,12 +160,12 @@ def module_entries(modules: list[Any]) -> list[dict[str, str]]:
     return entries
 
 
-def spelling_filters(names: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the filters of the templates that depend on the public names."""
+def filters(names: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the filters of the templates, from the public name of each private path and the address of each name."""
     from markupsafe import Markup
     from pdoc.render_helpers import format_signature
 
-    from jaxbandits.reference.text import scrollable, set_formulas, spelled, spelled_signature
+    from jaxbandits.reference.text import link_names, scrollable, set_formulas, spelled, spelled_signature
 
     def default(text: str) -> str:
         # An object's address says nothing, and differs from one call to the next.
@@ -169,7 +174,12 @@ def spelling_filters(names: Mapping[str, str]) -> dict[str, Any]:
     def signature(value: inspect.Signature, colon: bool) -> Any:
         return Markup(format_signature(spelled_signature(value, names), colon))
 
+    def named(html: Any, module: str) -> Any:
+        short, root = module.removeprefix("jaxbandits."), "../" * module.count(".")
+        return Markup(link_names(str(html), addresses, family=short, root=root))
+
     return {
+        "named": named,
         "format_signature": signature,
         "spelled": lambda text: spelled(str(text), names),
         "default": default,

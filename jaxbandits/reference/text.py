@@ -9,7 +9,7 @@ DOTTED = re.compile(r"\bjaxbandits(?:\.\w+)+")
 # A superscript: a number, a word, or a group in brackets, of which the outer pair is not shown.
 POWER = re.compile(r"(?<=[\w)\]|])\^(?:\{([^{}]*)\}|\(([^()]*)\)|(-?\d+(?:\.\d+)?|-?\w+))")
 SYMBOLS = "[A-Za-z]|mu|sigma|lambda|gamma|theta|beta|eta|nu|rho|tau|sum|max|min|argmax|argmin|log"
-INDEX = re.compile(rf"(?:(?<=\|)|\b({SYMBOLS}))_(?:\{{([^{{}}]*)\}}|([A-Za-z]?\d+|[A-Za-z])\b(?!_|\())")
+INDEX = re.compile(rf"(?:(?<=\|)|\b({SYMBOLS}))_(?:\{{([^{{}}]*)\}}|([A-Za-z]?\d+|[A-Za-z])\b)")
 SIGNS = {"&lt;=": "≤", "&gt;=": "≥", " -&gt; ": " → ", " +- ": " ± ", "-+": "∓", "!=": "≠"}
 TAG = re.compile(r"(<[^>]+>)")
 CODE = re.compile(r"<(/?)(?:code|pre|svg|script|style)\b")
@@ -35,6 +35,10 @@ def spelled(text: str, names: Mapping[str, str]) -> str:
     Returns:
         The text.
     """
+    for private, public in names.items():
+        # An alias of a type of functions is a text of its own; a path of a class is found below.
+        if "[" in private:
+            text = text.replace(private, public)
     text = ARRAY.sub("jax.Array", text)
     text = DOTTED.sub(lambda match: names.get(match[0], match[0]), text)
     text = re.sub(r"\b(?:typing|collections\.abc)\.", "", text)

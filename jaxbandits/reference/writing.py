@@ -7,6 +7,7 @@ import importlib.metadata
 import json
 import re
 import shutil
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -30,6 +31,7 @@ class Figure(NamedTuple):
     name: str  # name of the file, without its ending
     caption: str  # text of the picture in a README, or ""
     command: str  # command line that draws it
+    is_tall: bool  # True if only its top is shown in the gallery
 
 
 class Page(NamedTuple):
@@ -63,7 +65,9 @@ def gallery(root: Path) -> list[Figure]:
             command = f"python -m experiments bench {path.stem.removeprefix('bench_')}"
         else:
             command = f"python -m experiments {path.stem}"
-        figures.append(Figure(path.stem, captions.get(path.stem, ""), command))
+        # Width and height stand at a fixed place in a PNG file.
+        width, height = struct.unpack(">II", path.read_bytes()[16:24])
+        figures.append(Figure(path.stem, captions.get(path.stem, ""), command, height > 1.5 * width))
     # The picture of a sweep stands at the top of the start page.
     return sorted(figures, key=lambda figure: (figure.name != "sweep", figure.name))
 
@@ -198,7 +202,7 @@ def main(arguments: list[str]) -> int:
 
     pdoc.render.configure(docformat="google", template_directory=TEMPLATES, math=False, search=False)
     environment = pdoc.render.env
-    environment.filters.update(module_pages.spelling_filters(module_pages.public_names(modules)))
+    environment.filters.update(module_pages.filters(module_pages.public_names(modules), addresses))
 
     def style(name: str) -> str:
         return pygments.formatters.HtmlFormatter(style=name).get_style_defs(".pdoc-code")
