@@ -15,10 +15,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from experiments.claims import every_run_stops
-from experiments.figures import curve, legend_below, legend_under, ticks
-from experiments.report import Claim, Columns, Line, Report, line, line_of, plus_minus
-from jaxbandits import Results, Status
+from experiments.claims import errors_of, every_run_stops
+from experiments.figures import curve, legend_below, ticks
+from experiments.report import Claim, Columns, Line, Report, columns_of, line, line_of, plus_minus, row_of
+from jaxbandits import Results
 
 Key = tuple[Any, ...]  # a value for each axis
 
@@ -80,33 +80,24 @@ def collected(
     name = name or ", ".join(f"{{{axis}}}" for axis in axes)
     sweeps = {key if isinstance(key, tuple) else (key,): each for key, each in sweeps.items()}
     cells: dict[Key, Columns] = {}
-    place = list(axes).index(rows) if rows else None
+    lines: dict[Key, Line] = {}
     for key in itertools.product(*axes.values()):
-        outer = key if place is None else key[:place] + key[place + 1 :]
-        if outer in sweeps:
-            columns = columns_of(sweeps[outer])
-            cells[key] = columns if place is None else row_of(columns, axes[rows].index(key[place]))
-    lines = {}
-    for key, columns in cells.items():
         at = dict(zip(axes, key, strict=True))
-        quantity = name.format(**at)
-        lines[key] = (
-            line(quantity, values(columns), **more(**at)) if values else line_of(quantity, columns, **more(**at))
-        )
+        sweep = sweeps.get(tuple(value for axis, value in at.items() if axis != rows))
+        if sweep is None:
+            continue
+        columns = cells[key] = row_of(sweep, axes[rows].index(at[rows])) if rows else columns_of(sweep)
+        quantity, fields = name.format(**at), more(**at)
+        lines[key] = line(quantity, values(columns), **fields) if values else line_of(quantity, columns, **fields)
     return Study(axes, name, sweeps, cells, lines)
 
 
-def columns_of(sweep: Results | Columns) -> Columns:
-    return sweep.columns if isinstance(sweep, Results) else sweep
-
-
-def row_of(sweep: Results | Columns, n: int) -> dict[str, np.ndarray]:
-    """Selects the columns of one row of a sweep."""
-    columns = columns_of(sweep)
-    return {name: values[columns["row"] == n] for name, values in columns.items()}
-
-
 # Cells
+
+
+def at_of(study: Study, key: Key) -> dict[str, Any]:
+    """Returns the value of every axis at a key."""
+    return dict(zip(study.axes, key, strict=True))
 
 
 def by(study: Study, axis: str, cells: Mapping[Key, Any] | None = None, **at: Any) -> dict[Any, list[Any]]:
@@ -123,9 +114,9 @@ def by(study: Study, axis: str, cells: Mapping[Key, Any] | None = None, **at: An
     """
     groups: dict[Any, list[Any]] = {value: [] for value in study.axes[axis]}
     for key, cell in (study.lines if cells is None else cells).items():
-        place = dict(zip(study.axes, key, strict=True))
-        if all(place[other] == value for other, value in at.items()):
-            groups[place[axis]].append(cell)
+        here = at_of(study, key)
+        if all(here[other] == value for other, value in at.items()):
+            groups[here[axis]].append(cell)
     return {value: group for value, group in groups.items() if group}
 
 
@@ -140,14 +131,6 @@ def only(study: Study, **at: Any) -> Study:
 def errors(study: Study) -> dict[Key, tuple[int, int]]:
     """Counts the wrong answers and the runs that stopped, in every cell, by a column `wrong` or `right`."""
     return {key: errors_of(columns) for key, columns in study.cells.items()}
-
-
-def errors_of(sweep: Results | Columns) -> tuple[int, int]:
-    """Counts the wrong answers and the runs that stopped, by a column `wrong` or `right`."""
-    columns = columns_of(sweep)
-    stopped = columns["status"] == Status.STOPPED
-    wrong = columns["wrong"] if "wrong" in columns else ~columns["right"]
-    return int(np.sum(wrong & stopped)), int(np.sum(stopped))
 
 
 def named(study: Study, cells: Mapping[Key, Any]) -> dict[str, Any]:
@@ -212,11 +195,11 @@ def across(
     others = [other for other in study.axes if other != axis]
     rows: dict[Key, dict[str, str]] = {}
     for key, each in study.lines.items():
-        place = dict(zip(study.axes, key, strict=True))
-        at = tuple(place[other] for other in others)
-        start = {other: shown(place[other]) for other in others}
-        rows.setdefault(at, start)[shown(place[axis])] = cell(each)
-    return [row | more(**dict(zip(others, at, strict=True))) for at, row in rows.items()]
+        at = at_of(study, key)
+        heading = shown(at.pop(axis))
+        row = rows.setdefault(tuple(at.values()), {other: shown(value) for other, value in at.items()})
+        row[heading] = cell(each)
+    return [row | more(**dict(zip(others, values, strict=True))) for values, row in rows.items()]
 
 
 def shown(value: Any) -> str:
@@ -264,11 +247,20 @@ def figure(
 
 
 def curves(
-    axes: Any, study: Study, x: str, *, by_axis: str = "rule", scale: Callable[..., float] | None = None
+    axes: Any,
+    study: Study,
+    x: str | Callable[..., float],
+    *,
+    by_axis: str = "rule",
+    scale: Callable[..., float] | None = None,
 ) -> None:
-    """Draws the means over an axis; `scale`, called with a keyword per axis, multiplies a cell's mean and error."""
+    """Draws the means over `x`, an axis or a function that takes a keyword per axis.
+
+    `scale` takes a keyword per axis and multiplies a cell's mean and error.
+    """
     for style, value in enumerate(study.axes[by_axis]):
-        keys = [key for key in study.lines if dict(zip(study.axes, key, strict=True))[by_axis] == value]
-        at = [dict(zip(study.axes, key, strict=True)) for key in keys]
-        factor = np.array([scale(**place) for place in at]) if scale else 1.0
-        curve(axes, [place[x] for place in at], [study.lines[key] for key in keys], shown(value), style, scale=factor)
+        lines = {key: each for key, each in study.lines.items() if at_of(study, key)[by_axis] == value}
+        places = [at_of(study, key) for key in lines]
+        xs = [x(**at) if callable(x) else at[x] for at in places]
+        factors = np.array([scale(**at) for at in places]) if scale else 1.0
+        curve(axes, xs, list(lines.values()), shown(value), style, scale=factors)
