@@ -1,0 +1,131 @@
+"""Errors too rare to be seen: the true error probability beside delta, down to 1e-12.
+
+Every error is estimated by weighted runs on other instances (`jaxbandits.rare`). gk16 and log_t are heuristics;
+kk_pair is proved for Gaussian arms, gk_union for Bernoulli arms. A proved threshold is far from its delta too: the union
+over times and arms costs orders of magnitude.
+"""
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtr
+
+from experiments.figures import STYLES, legend_under, split
+from experiments.mab import weighted
+from experiments.report import Claim, Report, listed
+from experiments.settings import Settings
+from jaxbandits import mab
+from jaxbandits.numerics import thresholds
+from jaxbandits.rare import RareResult
+
+DELTAS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-9, 1e-12)
+RULES = ("TTUCB", "TaS, D", "T3C", "EB-TCI", "LUCB", "UGapE")
+INSTANCES = {
+    "gauss4": mab.gauss4,
+    "gk1": mab.gk1,
+    "one of five": lambda: mab.gaussian((1.0, 0.0, 0.0, 0.0, 0.0)),
+}
+PROVED = {"gauss4": thresholds.kk_pair, "gk1": thresholds.gk_union, "one of five": thresholds.kk_pair}
+LONGEST = 200_000  # rounds; errors at small delta come late
+
+Cell = tuple[str, str, str, float]  # instance, threshold, rule, delta
+
+
+def run(options: Settings) -> Report:
+    deltas = DELTAS[:4:3] if options.quick else DELTAS
+    instances = ("gauss4",) if options.quick else tuple(INSTANCES)
+    rules = RULES[:2] if options.quick else RULES
+    results: dict[Cell, RareResult] = {}
+    for instance in instances:
+        kinds = {"gk16": (thresholds.gk16, rules)}
+        kinds |= {kind.__name__: (kind, rules[:1]) for kind in (thresholds.log_t, PROVED[instance])}
+        for kind, (threshold, its_rules) in kinds.items():
+            for rule in its_rules:
+                for delta in deltas:
+                    name = f"mab rare delta, {instance}, {kind}, {rule}, {delta:g}"
+                    results[instance, kind, rule, delta] = weighted.error(
+                        name, rule, INSTANCES[instance](), delta, threshold, options=options, max_rounds=LONGEST
+                    )
+    rows = dict.fromkeys(key[:3] for key in results)
+    return Report(
+        "The true error probability of rules, beside the delta that they promise",
+        [],
+        claims(results),
+        weighted.columns_of(results, ("instance", "threshold", "rule", "delta")),
+        partial(draw, results=results),
+        notes=(
+            "Estimate +- relative standard error; a star: with warnings, below. An error is a wrong answer within "
+            f"{LONGEST:,} rounds.",
+            *weighted.warnings_of(results),
+        ),
+        grid=[
+            {"instance": row[0], "threshold": row[1], "rule": row[2]}
+            | {f"{delta:g}": weighted.shown(results[*row, delta]) for delta in deltas}
+            for row in rows
+        ],
+    )
+
+
+def exact_start(delta: float) -> float:
+    """Computes the probability that a likelihood-ratio rule on gauss4 stops at t = K with a wrong answer, for gk16."""
+    means = np.asarray(mab.gauss4().means)
+    margin = np.sqrt(4 * np.log((1 + np.log(4)) / delta))
+    x = np.linspace(-12, 14, 200_001)
+    total = 0.0
+    for j in range(1, 4):
+        others = np.prod([ndtr(x - margin - mean) for a, mean in enumerate(means) if a != j], axis=0)
+        total += float(np.trapezoid(np.exp(-((x - means[j]) ** 2) / 2) / np.sqrt(2 * np.pi) * others, x))
+    return total
+
+
+def claims(results: dict[Cell, RareResult]) -> list[Claim]:
+    shares = {", ".join(map(str, key[:3])): 0.0 for key in results}
+    for key, result in results.items():
+        name = ", ".join(map(str, key[:3]))
+        shares[name] = max(shares[name], result.estimate / key[3])
+    starts = {
+        f"{key[2]}, {key[3]:g}": (result.part(result.events.pulls == 4), exact_start(key[3]))
+        for key, result in results.items()
+        if key[0] == "gauss4" and key[1] == "gk16" and key[2] in ("TTUCB", "TaS, D", "T3C", "EB-TCI")
+    }
+    z = {name: (part.estimate - exact) / part.se for name, (part, exact) in starts.items() if part.se > 0}
+    return [
+        Claim(
+            "the error stays below delta; the largest ratio of each row",
+            listed(shares, ".2g"),
+            max(shares.values()) < 1,
+        ),
+        Claim(
+            "errors at t = 4 on gauss4 agree with their exact value; in standard errors",
+            listed(z, "+.1f"),
+            len(z) > 0 and max(map(abs, z.values())) < 4,
+        ),
+    ]
+
+
+def draw(figure: Any, *, results: dict[Cell, RareResult]) -> None:
+    instances = tuple(dict.fromkeys(key[0] for key in results))
+    panels = split(figure, (max(6.4, 4.4 * len(instances)), 5.6), 1, len(instances), squeeze=False)[0]
+    for instance, axes in zip(instances, panels, strict=True):
+        rows = dict.fromkeys(key[1:3] for key in results if key[0] == instance)
+        for n, (kind, rule) in enumerate(rows):
+            cells = {key[3]: result for key, result in results.items() if key[:3] == (instance, kind, rule)}
+            deltas, means = np.array(list(cells)), np.array([each.estimate for each in cells.values()])
+            bars = 2 * np.array([each.se for each in cells.values()])
+            axes.errorbar(
+                deltas,
+                means,
+                [np.minimum(bars, 0.9 * means), bars],
+                label=f"{rule}, {kind}",
+                mfc="w",
+                **STYLES[n % len(STYLES)],
+            )
+        deltas = np.array(sorted({key[3] for key in results}))
+        axes.plot(deltas, deltas, "k-", lw=1, label="delta")
+        if instance == "gauss4":
+            axes.plot(deltas, [exact_start(delta) for delta in deltas], "k:", lw=1, label="at t = 4, gk16, exact")
+        axes.set(xscale="log", yscale="log", xlabel="delta", title=instance)
+        axes.invert_xaxis()
+        legend_under(axes)
+    panels[0].set_ylabel("probability of a wrong answer")
