@@ -59,7 +59,7 @@ def run(options: Settings) -> Report:
 
 
 def plain_lengths(rule: str, build: Any, instance: mab.Instance, *, options: Settings, seeds: int, longest: int) -> Any:
-    """Runs a rule plainly; returns the pulls of every run, those of a censored one being `longest`."""
+    """Runs a rule plainly; returns the pulls of every run, `longest` if it is censored."""
     results = simulate(
         f"mab rare tails, plain, {rule}",
         lambda task, key: build(instance._replace(means=task["means"]), key),

@@ -1,4 +1,4 @@
-"""How rules err: when a wrong run stops, with which answer, and with which means, from delta = 0.1 to 1e-9.
+"""The ways in which rules err: when a wrong run stops, with which answer, and with which means, from delta = 0.1 to 1e-9.
 
 At moderate delta an error is a few bad rewards of each arm. At 1e-6 it is K single rewards, at 1e-9 one reward of the
 best arm, which is then never pulled again while the others are told apart.
@@ -19,7 +19,7 @@ from jaxbandits.rare import RareResult
 
 DELTAS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-9)
 RULES = ("TTUCB", "TaS, D", "EB-TCI", "LUCB")
-LONGEST = 200_000
+LONGEST, QUICK = 200_000, 20_000  # rounds
 QUANTILES = (0.1, 0.5, 0.9)
 
 Cell = tuple[str, float]  # rule, delta
@@ -28,14 +28,14 @@ Cell = tuple[str, float]  # rule, delta
 def run(options: Settings) -> Report:
     deltas = DELTAS[:4:3] if options.quick else DELTAS
     rules = RULES[:2] if options.quick else RULES
-    instance = mab.gauss4()
+    instance, longest = mab.gauss4(), QUICK if options.quick else LONGEST
     results: dict[Cell, RareResult] = {}
     for rule in rules:
         for delta in deltas:
             # The keys of `rare_delta`, whose stored runs serve here too.
             name = f"mab rare delta, gauss4, gk16, {rule}, {delta:g}"
             results[rule, delta] = weighted.error(
-                name, rule, instance, delta, thresholds.gk16, options=options, max_rounds=LONGEST
+                name, rule, instance, delta, thresholds.gk16, options=options, max_rounds=longest
             )
     return Report(
         "How rules err on four Gaussian arms, threshold gk16",
@@ -44,8 +44,8 @@ def run(options: Settings) -> Report:
         weighted.columns_of(results, ("rule", "delta")),
         partial(draw, results=results),
         notes=(
-            "T given a wrong answer: its quantiles. Means: averages over wrong runs of each arm's mean reward, weighted "
-            f"by the likelihood; the truth is {', '.join(f'{mean:g}' for mean in np.asarray(instance.means))}.",
+            "T given a wrong answer: its quantiles. Means: averages over wrong runs of each arm's mean reward, "
+            f"weighted by the likelihood; the truth is {', '.join(f'{mean:g}' for mean in np.asarray(instance.means))}.",
             *weighted.warnings_of(results),
         ),
         grid=[
