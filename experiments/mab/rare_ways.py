@@ -1,4 +1,4 @@
-"""The ways in which rules err: when a wrong run stops, with which answer, and with which means, from delta = 0.1 to 1e-9.
+"""The ways in which rules err: when a wrong run stops, with which answer and which means, from delta = 0.1 to 1e-9.
 
 At moderate delta an error is a few bad rewards of each arm. At 1e-6 it is K single rewards, at 1e-9 one reward of the
 best arm, which is then never pulled again while the others are told apart.
@@ -45,7 +45,7 @@ def run(options: Settings) -> Report:
         partial(draw, results=results),
         notes=(
             "T given a wrong answer: its quantiles. Means: averages over wrong runs of each arm's mean reward, "
-            f"weighted by the likelihood; the truth is {', '.join(f'{mean:g}' for mean in np.asarray(instance.means))}.",
+            f"weighted by the likelihood; the truth is {listed(np.asarray(instance.means).tolist(), 'g')}.",
             *weighted.warnings_of(results),
         ),
         grid=[
