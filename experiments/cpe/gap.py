@@ -19,7 +19,7 @@ GAPS = (1.0, 0.7, 0.5, 0.35, 0.25)
 
 
 def run(options: Settings, *, gaps: tuple[float, ...] = GAPS) -> Report:
-    gaps = gaps[:3] if options.quick else gaps
+    gaps = GAPS[:3] if options.quick and gaps is GAPS else gaps
     names = [f"g = {gap}" for gap in gaps]
     cases = [common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps]
     shared = {"options": options, "replicates": options.seeds or (100 if options.quick else 200)}

@@ -43,7 +43,8 @@ Counts = dict[tuple[str, str], np.ndarray]  # (kind, rule) -> int (2, deltas): w
 
 
 def run(options: Settings, *, deltas: tuple[float, ...] = DELTAS) -> Report:
-    deltas, instances = (deltas[::3], QUICK_INSTANCES) if options.quick else (deltas, INSTANCES)
+    deltas = DELTAS[::3] if options.quick and deltas is DELTAS else deltas
+    instances = QUICK_INSTANCES if options.quick else INSTANCES
     seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
     names = QUICK_KINDS if options.quick else tuple(KINDS)
     shared = {"rows": common.blocks(N, instances), "k": K, "settings": {"delta": deltas}, "drawn": LEAP}
