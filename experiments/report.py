@@ -58,10 +58,14 @@ def columns_of(sweep: Results | Columns) -> Columns:
     return sweep.columns if isinstance(sweep, Results) else sweep
 
 
+def chosen(sweep: Results | Columns, where: Any) -> dict[str, np.ndarray]:
+    """Selects the runs where `where` (runs,) is True."""
+    return {name: values[where] for name, values in columns_of(sweep).items()}
+
+
 def row_of(sweep: Results | Columns, n: int) -> dict[str, np.ndarray]:
     """Selects the columns of one row of a sweep."""
-    columns = columns_of(sweep)
-    return {name: values[columns["row"] == n] for name, values in columns.items()}
+    return chosen(sweep, columns_of(sweep)["row"] == n)
 
 
 def line(

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.claims import errors_of, every_run_stops
 from experiments.figures import curve, legend_below, ticks
-from experiments.report import Claim, Columns, Line, Report, columns_of, line, line_of, plus_minus, row_of
+from experiments.report import Claim, Columns, Line, Report, chosen, columns_of, line, line_of, plus_minus, row_of
 from jaxbandits import Results
 
 Key = tuple[Any, ...]  # a value for each axis
@@ -31,7 +31,7 @@ class Study(NamedTuple):
 
     axes: Mapping[str, Sequence[Any]]  # values of each axis, in order
     name: str  # format of a cell's name, with the axes as fields
-    sweeps: Mapping[Key, Results | Columns]  # keys lack the axis whose values are the rows of a sweep
+    sweeps: Mapping[Key, Any]  # results or columns; keys lack the axis whose values are the rows of a sweep
     cells: Mapping[Key, Columns]  # runs of every cell
     lines: Mapping[Key, Line]  # mean pulls, or another quantity, of every cell
 
@@ -41,7 +41,7 @@ def crossed(axes: Mapping[str, Iterable[Any]], sweep: Callable[..., Made | None]
 
     Args:
         axes: Name and values of each axis.
-        sweep: Called with a keyword per axis, except `rows`. Returns the sweep, or None to leave the combination out.
+        sweep: Called with a keyword per axis, except `rows` and `split`. Returns the sweep, or None to leave it out.
             A number that is not random is a `Line`; with `rows`, a list of them.
         **settings: Settings of `collected`.
 
@@ -49,7 +49,7 @@ def crossed(axes: Mapping[str, Iterable[Any]], sweep: Callable[..., Made | None]
         The study.
     """
     values = {axis: tuple(each) for axis, each in axes.items()}
-    outer = {axis: each for axis, each in values.items() if axis != settings.get("rows")}
+    outer = {axis: each for axis, each in values.items() if axis not in (settings.get("rows"), settings.get("split"))}
     made = {key: sweep(**dict(zip(outer, key, strict=True))) for key in itertools.product(*outer.values())}
     return collected(values, {key: each for key, each in made.items() if each is not None}, **settings)
 
@@ -60,6 +60,7 @@ def collected(
     *,
     name: str | None = None,
     rows: str | None = None,
+    split: str | None = None,
     values: Callable[[Columns], np.ndarray] | None = None,
     more: Callable[..., dict[str, Any]] = lambda **at: {},
 ) -> Study:
@@ -70,6 +71,7 @@ def collected(
         sweeps: Sweeps by key; with a single axis, by its values.
         name: Format of a cell's name. If None, the values of the axes, separated by commas.
         rows: Axis whose values are the rows of every sweep. If None, a sweep is a cell.
+        split: Axis that is a column of every sweep, which is cut by its values. If None, a sweep is a cell.
         values: Quantity of each run, from the columns of a cell. If None, the pulls of the runs that stopped.
         more: Called with a keyword per axis; returns further fields of the cell's `Line`, such as `bound`.
 
@@ -83,7 +85,7 @@ def collected(
     lines: dict[Key, Line] = {}
     for key in itertools.product(*axes.values()):
         at = dict(zip(axes, key, strict=True))
-        sweep = sweeps.get(tuple(value for axis, value in at.items() if axis != rows))
+        sweep = sweeps.get(tuple(value for axis, value in at.items() if axis not in (rows, split)))
         if sweep is None:
             continue
         quantity, fields = name.format(**at), more(**at)
@@ -92,7 +94,10 @@ def collected(
             known = sweep if isinstance(sweep, Line) else sweep[row]
             lines[key] = known._replace(quantity=quantity, **fields)
             continue
-        columns = cells[key] = row_of(sweep, row) if rows else columns_of(sweep)
+        columns = row_of(sweep, row) if rows else columns_of(sweep)
+        if split:
+            columns = chosen(columns, columns[split] == at[split])
+        cells[key] = columns
         lines[key] = line(quantity, values(columns), **fields) if values else line_of(quantity, columns, **fields)
     made = {key: each for key, each in sweeps.items() if isinstance(each, (Results, Mapping))}
     return Study(axes, name, made, cells, lines)
@@ -124,6 +129,11 @@ def by(study: Study, axis: str, cells: Mapping[Key, Any] | None = None, **at: An
         if all(here[other] == value for other, value in at.items()):
             groups[here[axis]].append(cell)
     return {value: group for value, group in groups.items() if group}
+
+
+def along(study: Study, axis: str, **at: Any) -> dict[Any, Line]:
+    """Returns the lines along an axis, by its values, at these values of all other axes."""
+    return {at_of(study, key)[axis]: line for key, line in only(study, **at).lines.items()}
 
 
 def only(study: Study, **at: Any) -> Study:
@@ -172,8 +182,8 @@ def report(
     notes: Sequence[str] = (),
     lines: Sequence[Line] = (),
 ) -> Report:
-    """Returns the report of a study; `lines` come before its own."""
-    return Report(title, [*lines, *study.lines.values()], list(claims), columns(study), draw, notes, grid)
+    """Returns the report of a study; `lines` are added to its own."""
+    return Report(title, [*study.lines.values(), *lines], list(claims), columns(study), draw, notes=notes, grid=grid)
 
 
 def stops(study: Study) -> Claim:

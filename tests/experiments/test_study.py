@@ -38,6 +38,18 @@ def test_rows_of_a_sweep_are_the_values_of_an_axis(cells):
     assert (second.ours, second.runs, second.censored, second.bound) == (200, 2, 0, 1000)
 
 
+def test_a_column_of_a_sweep_is_cut_by_its_values():
+    sweep = runs(100) | {"gap": np.array([0.2, 0.1, 0.2, 0.2])}
+    made = study.crossed({"rule": ["a"], "gap": (0.1, 0.2)}, lambda rule: sweep, split="gap")
+    assert [(each.runs, each.ours) for each in made.lines.values()] == [(1, 100), (3, 200)]
+    assert made.cells["a", 0.2]["row"].tolist() == [1, 1, 0]
+    assert study.columns(made)["gap"].tolist() == [0.1, 0.2, 0.2, 0.2]
+
+
+def test_along_has_a_line_for_each_value_of_an_axis(cells):
+    assert {rule: each.ours for rule, each in study.along(cells, "rule", delta=0.01).items()} == {"a": 200, "b": 400}
+
+
 def test_combinations_that_a_sweep_leaves_out_have_no_cell():
     axes = {"n": (10, 20), "rule": ("a", "b")}
     made = study.crossed(axes, lambda n, rule: None if (n, rule) == (20, "b") else runs(n))
