@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 LABEL_WIDTH = 36  # characters of an axis label, beyond which it is broken
 NARROW = 4.5  # width in inches below which the legend stands above the axes instead of beside them
 LEGEND_ROWS = 20  # largest number of rows of a legend beside the axes
-PER_INCH = 13  # characters of a legend per inch
+HANDLE = 9  # width of a legend's handle and its margins, in characters
+CHARACTER = 0.46  # width of a character of a small font, as a share of the normal font size
+AXES_SHARE = 0.85  # width of the axes as a share of a narrow figure's
+POINTS = 72  # points per inch
 
 
 def column_words(name: str) -> str:
@@ -45,13 +48,16 @@ def set_legend(ax: "Axes", title: str) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    style: dict[str, Any] = {"title": title or None, "handlelength": 3}
+    style: dict[str, Any] = {"title": title or None, "handlelength": 2.6}
     figure = ax.figure
-    width = figure.get_size_inches()[0]
+    width = figure.bbox.width / figure.dpi
     if figure.get_layout_engine() is None or len(figure.axes) > 1:
         style["loc"] = "best"
     elif width < NARROW:
-        columns = int(width * PER_INCH / (max(map(len, labels)) + 7))
+        from matplotlib import rcParams
+
+        characters = AXES_SHARE * width * POINTS / (CHARACTER * rcParams["font.size"])
+        columns = int(characters / (max(map(len, labels)) + HANDLE))
         style |= {"loc": "lower left", "bbox_to_anchor": (0, 1.02), "ncols": min(max(columns, 1), len(labels))}
         style |= {"fontsize": "small", "borderaxespad": 0.0}
     else:
