@@ -162,14 +162,9 @@ CALLS = {
     "plot": Call(
         _plotted,
         {"x": "seed", "y": "pulls", "by": "row", "kind": None, "band": "mean", "bound": 1.0, "log": "y", "ax": None},
-        fine={
-            "by": ("list", "none"),
-            "ax": ("none",),
-            "log": ("none",),
-            "band": ("none",),
-            "bound": ("none", "list", "array", "negative"),
-            "kind": ("none",),
-        },
+        # A bound may be any number, or one for each of the two values of x.
+        fine={"by": ("list", "none"), "bound": ("none", "list", "array", "negative", "zero")}
+        | dict.fromkeys(("ax", "log", "band", "kind"), ("none",)),
     ),
     "to_xarray": Call(
         lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
