@@ -202,7 +202,7 @@ def main(arguments: list[str]) -> int:
 
     pdoc.render.configure(docformat="google", template_directory=TEMPLATES, math=False, search=False)
     environment = pdoc.render.env
-    environment.filters.update(module_pages.filters(module_pages.public_names(modules), addresses))
+    environment.filters.update(module_pages.filters(modules, addresses))
 
     def style(name: str) -> str:
         return pygments.formatters.HtmlFormatter(style=name).get_style_defs(".pdoc-code")
