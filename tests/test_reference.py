@@ -89,13 +89,13 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def pages(folder):
-    """Text of each page by its address."""
+    """Reads each page; returns them by address."""
     return {str(path.relative_to(folder)): path.read_text() for path in sorted(folder.rglob("*.html"))}
 
 
 @pytest.fixture(scope="module")
 def entries(folder):
-    """The search index."""
+    """Reads the search index."""
     line = (folder / "search.js").read_text().partition("\n")[0]
     return json.loads(re.fullmatch(r"window\.referenceEntries = (.*);", line)[1])
 

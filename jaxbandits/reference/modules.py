@@ -63,8 +63,8 @@ def by_role(module: Any) -> dict[str, list[Any]]:
     """Returns the members of a module by role, in the order of `ROLES`, and within a role in the order of its page."""
     short = module.modulename.removeprefix("jaxbandits.")
     order = documented_order(short) if short in FAMILIES else sorted(module.members, key=str.lower)
-    places = {name: place for place, name in enumerate(order)}
-    members = sorted(module.members.values(), key=lambda member: places.get(member.name, len(places)))
+    positions = {name: position for position, name in enumerate(order)}
+    members = sorted(module.members.values(), key=lambda member: positions.get(member.name, len(positions)))
     roles = {role: [member for member in members if role_of(member) == role] for role in ROLES}
     return {role: each for role, each in roles.items() if each}
 
