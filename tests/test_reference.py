@@ -20,7 +20,7 @@ GOOD = """\
 # %% [markdown]
 # # A tiny tutorial
 #
-# It adds numbers.
+# It adds `numbers`.
 
 # %%
 import sys
@@ -153,7 +153,7 @@ def test_start_page_has_tutorials_gallery_and_all_algorithms(folder, pages):
             assert f'<tr id="{family}-{name}">' in start
             assert f'href="jaxbandits/{family}.html#{name}"' in start
     assert 'href="tutorials/good.html">A tiny tutorial</a>' in start
-    assert "It adds numbers." in start
+    assert "It adds <code>numbers</code>." in start
     figures = writing.gallery(writing.clone())
     assert len(figures) > 3
     for figure in figures:
