@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
 from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from matplotlib import pyplot
 
 import jaxbandits
 from jaxbandits import Tape, testing
@@ -53,6 +54,14 @@ SWEEP = {
 }
 RUN = {"key": KEY, "algorithm": COUNTER, "environment": NOISE}
 TAPE = Tape(np.ones(4, int), np.ones(4), np.zeros(4, bool), np.arange(4))
+
+
+def _plotted(*, x, y, by, kind, band, bound, log, ax):
+    """Plots, and closes the figure, since pyplot keeps every figure that is open."""
+    axes = RESULTS.plot(x, y, by, kind=kind, band=band, bound=bound, log=log, ax=ax)
+    pyplot.close(axes.figure)
+
+
 CALLS = {
     "sweep": Call(
         jaxbandits.sweep,
@@ -136,14 +145,26 @@ CALLS = {
         fine={"delta": ("complex", "nan_inside", "inf_inside", "scalar"), "gap": ("complex", "scalar")},
     ),
     "concatenate": Call(jaxbandits.concatenate, {"sweeps": {"a": RESULTS}, "name": "rule"}, fine={"name": ("string",)}),
-    "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}, fine={"by": ("list",)}),
+    "summary": Call(
+        lambda *, by, cluster: RESULTS.summary(by=by, cluster=cluster),
+        {"by": "row", "cluster": "seed"},
+        fine={"by": ("none", "list"), "cluster": ("none", "list")},
+    ),
+    "where": Call(
+        lambda *, seed, pulls: RESULTS.where(seed=seed, pulls=pulls),
+        {"seed": 0, "pulls": [3, 4]},
+        # A sequence of values.
+        fine={"seed": ("list", "array", "zero"), "pulls": ("empty",)},
+    ),
     "to_pandas": Call(
         lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
     ),
     "plot": Call(
-        lambda *, x, y, by, ax, log: RESULTS.plot(x, y, by, ax=ax, log=log),
-        {"x": "seed", "y": "pulls", "by": "row", "ax": None, "log": "y"},
-        fine={"by": ("list",), "ax": ("none",), "log": ("none",)},
+        _plotted,
+        {"x": "seed", "y": "pulls", "by": "row", "kind": None, "band": "mean", "bound": 1.0, "log": "y", "ax": None},
+        # A bound may be any number, or one for each of the two values of x.
+        fine={"by": ("list", "none"), "bound": ("none", "list", "array", "negative", "zero")}
+        | dict.fromkeys(("ax", "log", "band", "kind"), ("none",)),
     ),
     "to_xarray": Call(
         lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
