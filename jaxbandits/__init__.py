@@ -49,7 +49,21 @@ Each word has one meaning:
 | noise_variance | noise variance that a Gaussian process assumes |
 """
 
-from jaxbandits import base, cpe, engine, feedback, fullbandit, kcenter, kernel, linear, mab, numerics, rare, testing
+from jaxbandits import (
+    base,
+    cpe,
+    engine,
+    feedback,
+    fields,
+    fullbandit,
+    kcenter,
+    kernel,
+    linear,
+    mab,
+    numerics,
+    rare,
+    testing,
+)
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status, memoryless
 from jaxbandits.engine import (
     Record,
@@ -107,3 +121,6 @@ __all__ = [
     "trace",
 ]
 __version__ = "0.1.0"
+
+# `help()` shows what each field of a struct is. This reads the sources, in some 13 ms.
+fields.document_fields()
