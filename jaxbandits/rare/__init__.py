@@ -20,6 +20,7 @@ be computed: runs on other instances, on which a wrong answer is likely, are wei
 | --- | --- |
 | `error_probability` | the probability of a wrong answer |
 | `tail_probability` | the probability that a run has not stopped after a number of pulls |
+| `splitting` | either, for any rewards; it does not find what a few early rewards decide |
 
 The estimate has no bias for any mixture of instances that is fixed before its runs. Its standard error can be too small
 if the mixture lacks a way of being wrong: `RareResult.trust` says what speaks against a result.
@@ -29,5 +30,16 @@ from jaxbandits.rare._methods.diagnostics import Weighed
 from jaxbandits.rare._methods.estimation import error_probability, tail_probability
 from jaxbandits.rare._methods.mixture import Mixture
 from jaxbandits.rare._methods.results import Events, Parts, RareResult
+from jaxbandits.rare._methods.splitting import Splitting, splitting
 
-__all__ = ["Events", "Mixture", "Parts", "RareResult", "Weighed", "error_probability", "tail_probability"]
+__all__ = [
+    "Events",
+    "Mixture",
+    "Parts",
+    "RareResult",
+    "Splitting",
+    "Weighed",
+    "error_probability",
+    "splitting",
+    "tail_probability",
+]

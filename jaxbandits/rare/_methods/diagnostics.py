@@ -75,9 +75,7 @@ def mean_over(weights: list[np.ndarray], runs: list[int]) -> tuple[float, float]
         runs: number of runs of each learning.
     """
     means = [w.sum() / n for w, n in zip(weights, runs, strict=True)]
-    variances = [
-        max((w**2).sum() / n - mean**2, 0.0) / n for w, n, mean in zip(weights, runs, means, strict=True)
-    ]
+    variances = [max((w**2).sum() / n - mean**2, 0.0) / n for w, n, mean in zip(weights, runs, means, strict=True)]
     return float(np.mean(means)), float(np.sqrt(np.sum(variances)) / len(runs))
 
 

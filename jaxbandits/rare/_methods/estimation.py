@@ -31,6 +31,8 @@ from jaxbandits.rare._methods.results import Events, RareResult
 
 ROUNDS = (4096, 1024, 1024, 1024, 1024)
 LARGEST = 2**31 - 1
+# Numbers that keep the keys of learnings, of estimates and of sweeps apart.
+ESTIMATES, SWEEPS, ROUNDS_AT_MOST, PIECES = 1_000_000, 2_000_000, 1000, 10_000
 FAILED = (Status.NONFINITE, Status.INVALID_ACTION, Status.EXHAUSTED)
 RESERVED = {"tasks", "seeds", "metrics", "key", "max_rounds", "horizon", "store"}
 
@@ -236,6 +238,7 @@ def _plan(
     learnings = checks.whole("learnings", learnings, least=1)
     is_list = isinstance(rounds, (list, tuple, np.ndarray)) and len(rounds) > 0
     require(is_list, "rounds", "be numbers of runs, at least one", rounds)
+    require(len(rounds) <= ROUNDS_AT_MOST, "rounds", f"be at most {ROUNDS_AT_MOST} rounds", len(rounds))
     sizes = [checks.whole(f"rounds[{number}]", size, least=1) for number, size in enumerate(rounds)]
     for name in sorted(RESERVED & options.keys()):
         raise ValueError(f"{name} must not be given, since this function chooses it, got {checks.show(options[name])}")
@@ -275,9 +278,9 @@ def _estimate(
     logs: list[list[np.ndarray]] = [[] for _ in mixtures]
     total, batch = 0, 0
     while True:
-        keys = [jax.random.fold_in(jax.random.fold_in(plan.key, 1_000_000 + number), batch) for number in range(L)]
+        keys = [jax.random.fold_in(jax.random.fold_in(plan.key, ESTIMATES + number), batch) for number in range(L)]
         drawn = [mixture.draw(key, each) for mixture, key in zip(mixtures, keys, strict=True)]
-        ends = _run(plan, np.concatenate(drawn), f"estimate-{batch:03d}", collected)
+        ends = _run(plan, np.concatenate(drawn), f"estimate-{batch:03d}", ROUNDS_AT_MOST + batch, collected)
         for number in range(L):
             part = Runs(*(field[number * each : (number + 1) * each] for field in ends))
             runs[number].append(part)
@@ -318,7 +321,7 @@ def _learn(plan: Plan, sizes: list[int], learnings: int, collected: _Numbers) ->
         mixtures = [first if not past.rounds else next_mixture(first, past) for past in pasts]
         keys = [jax.random.fold_in(jax.random.fold_in(plan.key, number), r) for number in range(learnings)]
         drawn = [mixture.draw(key, size) for mixture, key in zip(mixtures, keys, strict=True)]
-        ends = _run(plan, np.concatenate(drawn), f"round-{r:03d}", collected)
+        ends = _run(plan, np.concatenate(drawn), f"round-{r:03d}", r, collected)
         for number, mixture in enumerate(mixtures):
             part = Runs(*(field[number * size : (number + 1) * size] for field in ends))
             past = pasts[number]
@@ -444,19 +447,20 @@ def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None
     return (Mixture(model.truth, np.full(len(means), 1 / len(means)), components),)
 
 
-def _run(plan: Plan, parameters: np.ndarray, name: str, collected: _Numbers) -> Runs:
+def _run(plan: Plan, parameters: np.ndarray, name: str, number: int, collected: _Numbers) -> Runs:
     """Makes one run for each row of parameters, in sweeps of equal numbers of tasks."""
     n, block = len(parameters), plan.block
     padded = np.concatenate([parameters, np.broadcast_to(parameters[-1], (-n % block, parameters.shape[1]))])
     pieces = []
-    for number, start in enumerate(range(0, len(padded), block)):
+    for piece, start in enumerate(range(0, len(padded), block)):
         rows = padded[start : start + block]
-        pieces.append(_sweep(plan, rows, f"{name}-{number:02d}"))
+        pieces.append(_sweep(plan, rows, f"{name}-{piece:02d}", number * PIECES + piece))
     columns = {field: np.concatenate([piece[field] for piece in pieces])[:n] for field in pieces[0]}
     return _ends(plan, columns, collected)
 
 
-def _sweep(plan: Plan, rows: np.ndarray, name: str) -> dict[str, np.ndarray]:
+def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np.ndarray]:
+    """Makes the runs of one sweep, whose key depends on its number alone."""
     model = plan.model
 
     def build(parameters: Any, key: Key) -> Any:
@@ -468,15 +472,12 @@ def _sweep(plan: Plan, rows: np.ndarray, name: str) -> dict[str, np.ndarray]:
         tally = outcome.memory
         return {"counts": tally.counts, "sums": tally.sums.total, "lost": tally.sums.lost}
 
-    # A name stands for its numbers, so the key of a sweep depends on its place alone.
-    label = int.from_bytes(name.encode()[:32], "big")
-    key = jax.random.fold_in(plan.key, label % (2**31 - 1))
     folder = None if plan.store is None else plan.store / name
     results = sweep(
         build,
         jnp.asarray(rows, model.dtype),
         seeds=1,
-        key=key,
+        key=jax.random.fold_in(jax.random.fold_in(plan.key, SWEEPS), number),
         max_rounds=plan.max_rounds,
         horizon=plan.horizon,
         metrics=metrics,

@@ -227,9 +227,9 @@ def _linear(instance: Any, algorithm: Algorithm) -> Model:
 
     def paid(action: Any, rewards: Array) -> tuple[Array, Array]:
         if hasattr(action, "arm"):
-            return jnp.zeros(K, action.times.dtype).at[action.arm].add(action.times), jnp.zeros(
-                K, rewards.dtype
-            ).at[action.arm].add(rewards)
+            return jnp.zeros(K, action.times.dtype).at[action.arm].add(action.times), jnp.zeros(K, rewards.dtype).at[
+                action.arm
+            ].add(rewards)
         if hasattr(action, "ahead"):
             # The end of a stretch is drawn first and has the likelihood; what lies before it adds nothing.
             is_fresh = action.ahead == 0
