@@ -1,20 +1,14 @@
-"""The Python blocks of the README, and the script of the engine's page, run as they stand."""
+"""The Python blocks of the README run as they stand."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import jaxbandits.engine
 from experiments import experiments
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-BLOCKS, SCRIPTS = (
-    re.findall(r"```python\n(.*?)```", text, re.DOTALL) for text in (README.read_text(), jaxbandits.engine.__doc__)
-)
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def test_python_blocks_run(capsys, tmp_path, monkeypatch):
@@ -30,25 +24,6 @@ def test_python_blocks_run(capsys, tmp_path, monkeypatch):
 
 def test_readme_is_short():
     assert len(README.read_text().splitlines()) <= 180
-
-
-@pytest.mark.slow
-@pytest.mark.processes
-def test_script_of_the_engine_page_runs(tmp_path):
-    """Runs as a file, since its workers import it. tests/engine always tries a pool; Dask is tried with slow tests."""
-    (tmp_path / "script.py").write_text(SCRIPTS[0])
-    flags = [flag for flag in os.environ["XLA_FLAGS"].split() if "device_count" not in flag]
-    done = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=tmp_path,
-        env=os.environ | {"XLA_FLAGS": " ".join(flags)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    processes, dask = done.stdout.splitlines()
-    assert processes == dask
 
 
 @pytest.mark.parametrize(
