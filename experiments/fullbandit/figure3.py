@@ -10,11 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from experiments import study
 from experiments.claims import all_of, between, errors_are_rare
 from experiments.figures import means_figure
 from experiments.fullbandit.common import DELTA, EPSILON
 from experiments.fullbandit.synthetic import ARMS, SIZE, g_design, rule_runs, tasks
-from experiments.report import Claim, Report, joined, line_of, listed, means, plus_minus
+from experiments.report import Claim, Report, listed, means
 from experiments.settings import Settings
 from jaxbandits import Status, fullbandit
 
@@ -33,11 +34,8 @@ def run(options: Settings) -> Report:
     realizations = options.seeds or (10 if options.quick else 100)
     table = tasks(GAPS, realizations, lambda r: g_design(r, ROWS))
     parts = {name: rule_runs(f"figure 3: {name}", rule, table, options) for name, rule in RULES.items()}
-    curves = {
-        name: [line_of(f"{name}, gap {gap}", columns, columns["gap"] == gap) for gap in GAPS]
-        for name, columns in parts.items()
-    }
-    runs = joined(parts)
+    cells = study.collected({"rule": RULES, "gap": GAPS}, parts, split="gap", name="{rule}, gap {gap}")
+    curves, runs = study.by(cells, "rule"), study.columns(cells)
     pulls = {name: means(lines) for name, lines in curves.items()}
     ratios = {name: pulls[name] / pulls["Exhaustive"] for name in RULES if name != "Exhaustive"}
     widths = pulls["ICB, ellipsoid"] / pulls["ICB, Lemma 1"]
@@ -74,21 +72,17 @@ def run(options: Settings) -> Report:
         axes = means_figure(figure, GAPS, curves, legend={"ncols": 2}, yscale="log", xticks=GAPS, title=title)
         axes.set(xlabel="gap between arms k and k + 1", ylabel="pulls until the stop")
 
-    return Report(
+    return study.report(
         "Figure 3 of Kuroki et al. (2020): pulls against the gap",
-        [line for lines in curves.values() for line in lines],
+        cells,
         claims,
-        runs,
-        draw,
+        draw=draw,
         notes=(
             "The paper calls its algorithms comparable to Exhaustive. With one sigma for all they are not: the width "
             "of SAQM is the sum of two norms of super-arms, the width of Exhaustive the norm of a difference. ICB "
             "beats it only with the radius of Lemma 1, which has log n instead of log C(n, k) and half the constant.",
         ),
-        grid=[
-            {"gap": str(gap)} | {name: plus_minus(curves[name][row]) for name in RULES} | {"runs": str(realizations)}
-            for row, gap in enumerate(GAPS)
-        ],
+        grid=study.across(cells, "rule", more=lambda gap: {"runs": str(realizations)}),
     )
 
 

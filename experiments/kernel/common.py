@@ -1,5 +1,6 @@
 """Shared parts of the experiments on distributed kernel bandits: algorithms on the same instances and noise."""
 
+import dataclasses
 import itertools
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -136,7 +137,7 @@ def runs(
 
     settings = {"seeds": 1, "max_rounds": rounds + 1, "chunk": rounds, "metrics": measured} | simulated
     results = simulate(f"{heading}, {function}: {rule}", build, table, options=options, **settings)
-    return results._replace(columns=results.columns | table)
+    return dataclasses.replace(results, columns=results.columns | table)
 
 
 def compared(

@@ -155,12 +155,6 @@ def stopped(columns: Columns) -> np.ndarray:
     return columns["status"] == Status.STOPPED
 
 
-def errors(sweep: Results, rows: Any = slice(None)) -> tuple[int, int]:
-    """Counts wrong answers and the runs that stopped."""
-    ended = stopped(sweep.columns)[rows]
-    return int(np.sum(sweep.columns["wrong"][rows] & ended)), int(np.sum(ended))
-
-
 def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
     """Claims that error counts of several sweeps, each (wrong, stopped), are all compatible with delta."""
     from scipy.stats import binom  # half a second

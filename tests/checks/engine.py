@@ -136,7 +136,17 @@ CALLS = {
         fine={"delta": ("complex", "nan_inside", "inf_inside", "scalar"), "gap": ("complex", "scalar")},
     ),
     "concatenate": Call(jaxbandits.concatenate, {"sweeps": {"a": RESULTS}, "name": "rule"}, fine={"name": ("string",)}),
-    "summary": Call(lambda *, by: RESULTS.summary(by=by), {"by": "row"}, fine={"by": ("list",)}),
+    "summary": Call(
+        lambda *, by, cluster: RESULTS.summary(by=by, cluster=cluster),
+        {"by": "row", "cluster": "seed"},
+        fine={"by": ("none", "list"), "cluster": ("none", "list")},
+    ),
+    "where": Call(
+        lambda *, seed, pulls: RESULTS.where(seed=seed, pulls=pulls),
+        {"seed": 0, "pulls": [3, 4]},
+        # A sequence of values.
+        fine={"seed": ("list", "array", "zero"), "pulls": ("empty",)},
+    ),
     "to_pandas": Call(
         lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
     ),

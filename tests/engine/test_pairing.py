@@ -65,7 +65,7 @@ def test_pairing_is_by_group_and_of_runs_that_both_stopped():
 def test_a_group_may_be_named_by_a_value_of_the_tasks():
     def of(pulls):
         made = results(pulls, STREAMS)
-        return made._replace(columns=made.columns | {"task.delta": np.repeat([0.1, 0.2], SEEDS // 2)})
+        return Results(made.columns | {"task.delta": np.repeat([0.1, 0.2], SEEDS // 2)}, made.stats)
 
     said = jaxbandits.compare(of(A), of(B), by="delta", paired=True)
     np.testing.assert_array_equal(said["delta"], [0.1, 0.2])

@@ -10,7 +10,7 @@ from experiments.kernel import figure1, protocol, scaling
 from experiments.kernel import figure1_continuum as continuum
 from experiments.kernel import information_gain as information
 from experiments.settings import Settings
-from jaxbandits import Status, kernel
+from jaxbandits import Results, Status, kernel
 from jaxbandits.numerics import gp
 
 OPTIONS = Settings(quick=True, lanes=2)
@@ -107,9 +107,7 @@ def test_beta_is_chosen_on_the_tuning_runs_alone(sweeps):
     beta, replicate = np.meshgrid(kernels.BETAS, np.arange(runs), indexing="ij")
     # All other runs would choose another beta.
     regret = np.where(replicate < figure1.TUNING, abs(beta - 1.0), -abs(beta - 1.0))
-    results = sweeps["DUETS"]._replace(
-        columns={"beta": beta.ravel(), "replicate": replicate.ravel(), "regret": regret.ravel()}
-    )
+    results = Results({"beta": beta.ravel(), "replicate": replicate.ravel(), "regret": regret.ravel()}, None)
     chosen = figure1.at_chosen(results)
     assert np.all(chosen["beta"] == 1.0)
     assert chosen["regret"].shape == (2,)

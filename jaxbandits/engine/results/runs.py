@@ -2,25 +2,16 @@
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 
 from jaxbandits.checks import show
 from jaxbandits.engine.results.plots import draw
-from jaxbandits.engine.results.statistics import (
-    constant_within,
-    count_endings,
-    describe,
-    finished_runs,
-    full_name,
-    group_names,
-    grouped,
-    is_measured,
-    scalar_columns,
-    with_groups,
-)
-from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.results.selection import chosen_runs
+from jaxbandits.engine.results.statistics import full_name
+from jaxbandits.engine.results.summaries import Summary, overview, summarise
 from jaxbandits.engine.run.recording import is_curve, is_marks
 
 if TYPE_CHECKING:
@@ -29,6 +20,8 @@ if TYPE_CHECKING:
     import pandas
     import xarray
     from matplotlib.axes import Axes
+
+    from jaxbandits.engine.results.plots.bounds import Bound
 
 
 WELL_BUSY = 0.75  # share of busy lanes below which `advice` suggests a shorter chunk
@@ -106,53 +99,126 @@ def added(stats: Sequence[Stats]) -> Stats:
     return Stats(**sums, **maxima, occupancy=sums["rounds"] / capacity if capacity else 0.0)
 
 
-class Results(NamedTuple):
-    """Finished runs of a sweep, one entry per run, ordered by row, then seed."""
+@dataclass(frozen=True, eq=False, repr=False)
+class Results:
+    """Finished runs of a sweep, one entry per run, ordered by row, then seed.
+
+    `results["pulls"]` is a column, `len(results)` the number of runs, and `print(results)` a short table. A short name
+    stands for a longer one if that is unambiguous: `delta` for `task.delta`, `regret` for `curve.regret`.
+
+    Example:
+        >>> columns = {"row": [0, 0, 1, 1], "seed": [0, 1, 0, 1], "task.gap": [0.5, 0.5, 0.1, 0.1]}
+        >>> columns |= {"status": [1, 1, 1, 2], "pulls": [3, 5, 60, 100]}
+        >>> results = Results({name: np.asarray(x) for name, x in columns.items()}, None)
+        >>> print(results)
+        4 runs: 3 stopped, 1 censored
+        row  gap  runs  censored       pulls
+        0    0.5     2         0  4.0 +- 1.0
+        1    0.1     2         1          60
+        >>> print(len(results), results["gap"], results.where(gap=0.1)["pulls"])
+        4 [0.5 0.5 0.1 0.1] [ 60 100]
+    """
 
     columns: dict[str, np.ndarray]  # row, seed, task.NAME, status, pulls, rounds, answer, and the metrics: (runs, ...)
-    stats: Stats  # times, counts, and the sizes that the sweep chose
+    stats: Stats | None  # times, counts, and the sizes that the sweep chose; None if they are not known
+    root: tuple[int, ...] | None = None  # numbers of the root key; None if it is not known, or there are several
 
-    def summary(self, by: str | tuple[str, ...] = "row") -> dict[str, np.ndarray]:
+    def __getitem__(self, name: str) -> np.ndarray:
+        full = full_name(name, self.columns)
+        if full is None:
+            raise ValueError(f"name must be the name of a column, one of {sorted(self.columns)}, got {show(name)}")
+        return self.columns[full]
+
+    def __contains__(self, name: object) -> bool:
+        return full_name(name, self.columns) is not None
+
+    def __iter__(self) -> NoReturn:
+        raise TypeError(
+            "Results must not be iterated over: columns or runs could be meant. Use results.columns for the columns, "
+            "results.to_pandas().itertuples() for the runs."
+        )
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def __repr__(self) -> str:
+        return overview(self.columns)
+
+    def where(self, **conditions: Any) -> "Results":
+        """Selects runs by the values of their columns.
+
+        Args:
+            **conditions: value or sequence of values of each scalar column, by its name (short ones as in `summary`).
+                Numbers of floating-point type are compared in the type of the column, so 0.1 matches a float32 column.
+
+        Returns:
+            Results with the runs that meet all conditions. `stats` remains that of the whole sweep.
+
+        Raises:
+            ValueError: there is no such column, or no run has one of the values. The message names it.
+
+        Example:
+            >>> columns = {"row": np.arange(3), "rule": np.array(["RAGE", "LinGapE", "RAGE"]), "pulls": np.arange(3)}
+            >>> columns["task.delta"] = np.array([0.1, 0.1, 0.05], np.float32)
+            >>> results = Results(columns, None)
+            >>> results.where(rule="RAGE", delta=[0.1, 0.05])["pulls"]
+            array([0, 2])
+        """
+        return self._of_runs(chosen_runs(self.columns, conditions))
+
+    def summary(self, by: str | tuple[str, ...] | None = None, cluster: str | tuple[str, ...] | None = None) -> Summary:
         """Describes the runs of each group.
+
+        Standard errors presume that the runs of a group are independent. They are not if many random instances, each
+        a row, have several seeds: runs of one row share the instance. The error of a mean over instances is then given
+        by `cluster="row"`, as for rules that are compared by `by="rule"` over a table of random instances.
 
         Args:
             by: name or names of the scalar columns whose values define the groups. `delta` stands for `task.delta`, or
-                for the only other column whose name ends with `.delta`.
+                for the only other column whose name ends with `.delta`. If None, `row`, and `rule` where there are
+                several rules.
+            cluster: name or names of the columns whose values define clusters: runs of different clusters are
+                independent, runs of one need not be. If None, every run is independent of the others.
 
         Returns:
-            dict of arrays with one entry for every group, in the order of the groups' values:
+            Mapping of arrays with one entry for every group, in the order in which the groups appear in the runs. It
+            prints as a table.
 
             - the columns of `by`, values and dtypes unchanged;
             - the values of the table of tasks (`task.NAME`) that are the same in all runs of each group;
             - the counts `runs`, `finished` (stopped, or their horizon reached), `stopped`, `censored` (out of rounds)
-              and `failed` (not finite, or an invalid action);
+              and `failed` (not finite, or an invalid action); with `cluster`, `clusters` of finished runs;
             - for every other real column NAME of shape (runs, ...) its mean `NAME_mean`, the mean's standard error
               `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...). An array is described entry
-              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G).
+              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G);
+            - for every boolean column NAME also the 95 % confidence interval of its probability, from `NAME_low` to
+              `NAME_high`: exact (Clopper and Pearson), or with `cluster` that of the effective number of runs (Korn
+              and Graubard).
 
             Statistics are taken over the finished runs alone. They are NaN if there are none (for the standard error,
-            fewer than two) or one of their values is NaN. An infinite value makes NaNs or infinities.
+            fewer than two; with `cluster`, fewer than two clusters) or one of their values is NaN. An infinite value
+            makes NaNs or infinities. A mean or a share says nothing about censored and failed runs: quote their counts
+            beside it.
 
         Raises:
-            ValueError: `by` names no column, one that does not exist or is not scalar, or one whose name the summary
-                itself uses.
+            ValueError: `by` or `cluster` names no column, one that does not exist or is not scalar, or `by` names one
+                whose name the summary itself uses.
+
+        Example:
+            Four random instances with two seeds each. Seeds of one instance hardly differ, so the eight runs say as
+            much about the mean over instances as four numbers.
+
+            >>> columns = {"row": np.repeat(np.arange(4), 2), "status": np.ones(8, int)}
+            >>> columns["pulls"] = np.array([10, 11, 20, 21, 30, 31, 40, 41])
+            >>> results = Results(columns | {"rule": np.repeat("RAGE", 8)}, None)
+            >>> print(results.summary(by="rule"))
+            rule  runs        pulls
+            RAGE     8  25.5 +- 4.2
+            >>> print(results.summary(by="rule", cluster="row"))
+            rule  runs  clusters        pulls
+            RAGE     8         4  25.5 +- 6.5
         """
-        scalar = scalar_columns(self.columns)
-        names = group_names(by, scalar)
-        first, group = grouped([self.columns[name] for name in names.values()])
-        status = self.columns["status"]
-        counts = count_endings(status, group, len(first))
-        order = finished_runs(status, group)
-        tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in names.values()}
-        described = {}
-        for name, values in self.columns.items():
-            if is_marks(name):
-                described[name] = values[first]
-            elif name not in names.values() and is_measured(name, values):
-                table = describe(values, order=order, counts=counts["finished"])
-                described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
-        groups = {name: self.columns[full][first] for name, full in names.items()}
-        return with_groups(groups, constant_within(tasks, first, group) | counts | described)
+        return summarise(self.columns, by=by, cluster=cluster)
 
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
         """Returns the runs as a data frame, one row for every run, with columns in the order of `columns`.
@@ -253,53 +319,70 @@ class Results(NamedTuple):
         self,
         x: str | None = None,
         y: str = "pulls",
-        by: str | tuple[str, ...] = (),
+        by: str | tuple[str, ...] | None = None,
         *,
-        ax: "Axes | None" = None,
+        kind: str | None = None,
+        band: str | None = "mean",
+        bound: "Bound | None" = None,
         log: str | None = None,
+        ax: "Axes | None" = None,
     ) -> "Axes":
         """Draws the mean of a column over another one, or of a curve over its marks, with bands of 95 %.
 
-        No two lines look alike: if there are more lines than colours, dashes and markers tell them apart.
-        A band is 1.96 standard errors of the mean to each side. Means are taken over the finished runs, as in
-        `summary`. A triangle marks a mean that lacks censored or failed runs.
+        Lines stand in the order in which their groups appear in the runs. No two look alike: colours, dashes and
+        markers tell them apart, also in black and white. Statistics are taken over the finished runs, as in `summary`.
+        A triangle marks a group that lacks censored or failed runs.
 
         Args:
             x: name of the scalar column to draw over, such as `delta` (see `summary` for short names); None for curves.
-            y: name of the column whose means are drawn: real, (runs,), or (runs, marks) for curves.
-            by: name or names of the scalar columns whose values each get a line.
-            ax: axes of matplotlib to draw into. If None, the current axes of pyplot.
+                Words are categories in the order in which they appear, without lines between them.
+            y: name of the column to draw: real, (runs,), or (runs, marks) for curves.
+            by: name or names of the scalar columns whose values each get a line; () for a single line. If None, `rule`
+                where there are several rules.
+            kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
+                side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
+                of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).
+                On a logarithmic axis a share of zero is the upper end of its interval with an arrow. Over `delta`,
+                delta is drawn as a line.
+            band: band of lines. "mean" shades 1.96 standard errors to each side of the mean; "quantiles" draws the
+                median, and shades from 5 to 95 % of the runs. If None, means without bands.
+            bound: lower bound, drawn as a black line: a number; an array with a number for every distinct value of
+                `x` in the order in which they appear (marks of curves in increasing order); a mapping of these values
+                to numbers; or a function of one of them. If None, there is no such line.
             log: logarithmic axes: "", "x", "y" or "xy". If None, the axes whose values are all positive and span a
                 factor of ten.
+            ax: axes of matplotlib to draw into. If None, the axes of a new figure of pyplot.
 
         Returns:
             The axes, to be changed at will.
 
         Raises:
             ModuleNotFoundError: matplotlib is not installed.
-            ValueError: an argument names no such column, or curves of one line have different marks.
+            ValueError: an argument names no such column, curves of one line have different marks, or the bound lacks
+                a value.
 
         Example:
-            One table of a grid delta x gap x d. A program has one shape, so there is a sweep for every d:
-
             >>> import jax
-            >>> from jaxbandits import concatenate, grid, linear, sweep
-            >>> def sweep_of(d):
+            >>> from jaxbandits import concatenate, grid, mab, sweep
+            >>> def sweep_of(rule):
             ...     def build(task, key):
-            ...         axes = jax.numpy.eye(d)
-            ...         instance = linear.Instance(axes, task["gap"] * axes[0], noise_scale=1.0)
-            ...         return linear.lingape(instance.arms, delta=task["delta"]), linear.environment(instance)
-            ...     table, key = grid(delta=[0.1, 0.01], gap=[1.0, 2.0]), jax.random.key(d)
+            ...         instance = mab.gaussian([1.0, 1.0 - task["gap"], 0.0])
+            ...         algorithm = rule(instance.problem, delta=task["delta"])
+            ...         return algorithm, mab.environment(instance, algorithm)
+            ...     table, key = grid(delta=[0.1, 0.01], gap=[1.0]), jax.random.key(0)
             ...     return sweep(build, table, seeds=4, key=key, max_rounds=10**5, progress=False)
-            >>> results = concatenate({d: sweep_of(d) for d in (2, 3)}, name="d")
-            >>> axes = results.plot(x="delta", y="pulls", by=("d", "gap"))
-            >>> print(axes.get_xscale(), [line.get_label() for line in axes.get_lines()[::3]])
-            log ['2, 1', '2, 2', '3, 1', '3, 2']
-            >>> frame = results.to_pandas(["d", "delta", "gap", "pulls"])  # tidy: one row per run
-            >>> print(len(frame), len(frame.groupby(["d", "delta", "gap"])))
-            32 8
+            >>> results = concatenate({"TTUCB": sweep_of(mab.ttucb), "LUCB": sweep_of(mab.lucb)}, name="rule")
+            >>> axes = results.plot(x="delta", bound=lambda delta: 2 * np.log(1 / delta))
+            >>> print(axes.get_xlabel(), axes.get_ylabel(), sep="; ")
+            delta; mean pulls until the stop
+            >>> print([text.get_text() for text in axes.get_legend().get_texts()])
+            ['TTUCB', 'LUCB', 'lower bound']
         """
-        return draw(self.columns, x=x, y=y, by=by, ax=ax, log=log)
+        return draw(self.columns, x=x, y=y, by=by, kind=kind, band=band, bound=bound, log=log, ax=ax)
+
+    def _of_runs(self, chosen: np.ndarray) -> "Results":
+        """Returns some of the runs: a mask or indices."""
+        return replace(self, columns={name: values[chosen] for name, values in self.columns.items()})
 
     def _chosen(self, names: Sequence[str] | None) -> dict[str, np.ndarray]:
         """Returns columns by the names that the caller gave them."""
@@ -328,4 +411,4 @@ def of_tasks(results: Results, rows: int, seeds: int) -> Results:
     chosen = (results.columns["row"] < rows) & (results.columns["seed"] < seeds)
     if chosen.all():
         return results
-    return results._replace(columns={name: values[chosen] for name, values in results.columns.items()})
+    return results._of_runs(chosen)

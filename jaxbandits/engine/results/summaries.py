@@ -1,0 +1,165 @@
+"""Statistics of groups of runs: how they are computed, held and printed."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from jaxbandits.engine.results.printing import WIDTH, aligned, labels, with_error, with_interval
+from jaxbandits.engine.results.statistics import (
+    by_appearance,
+    clustered_errors,
+    constant_within,
+    count_clusters,
+    count_endings,
+    describe,
+    finished_runs,
+    full_name,
+    group_names,
+    is_measured,
+    scalar_columns,
+    share_intervals,
+    with_groups,
+)
+from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.run.recording import is_marks
+
+RULE = "rule"  # column with the name of each run's rule, in a sweep of several
+MANY_GROUPS = 20  # number of groups above which printed results have one line per rule
+SHOWN_GROUPS = 20  # number of groups that a printed summary lists
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Summary(Mapping[str, np.ndarray]):
+    """Statistics with one entry per group: a mapping from names to arrays (groups, ...), which prints as a table."""
+
+    columns: dict[str, np.ndarray]  # the columns that define the groups, counts and statistics: (groups, ...) each
+    by: tuple[str, ...]  # names of the columns that define the groups
+
+    def __getitem__(self, name: str) -> np.ndarray:
+        return self.columns[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.columns)
+
+    def __len__(self) -> int:
+        return len(self.columns)
+
+    def __repr__(self) -> str:
+        shown = {name: labels(self.columns[name]) for name in self.by}
+        for name, values in self.columns.items():
+            stem, _, ending = name.rpartition("_")
+            if name not in self.by and (_is_count(name) or (_is_loss(name) and values.any())):
+                shown[name] = labels(values)
+            elif ending == "mean" and values.ndim == 1:
+                shown[stem] = self._texts(stem, "mean")
+            elif ending == "difference":
+                shown[name] = self._texts(stem, "difference")
+            elif ending == "ratio" or (ending == "p" and f"{stem}_difference" in self.columns):
+                shown[name] = self._texts(stem, ending)
+        groups = len(next(iter(self.columns.values()), ()))
+        body = list(zip(*(texts[:SHOWN_GROUPS] for texts in shown.values()), strict=True))
+        # Statistics that do not fit are named below.
+        while len((lines := aligned([*shown], body, names=len(self.by)))[0]) > WIDTH and len(shown) > len(self.by) + 1:
+            shown.popitem()
+            body = [line[:-1] for line in body]
+        if groups > SHOWN_GROUPS:
+            lines.append(f".. and {groups - SHOWN_GROUPS} more groups")
+        statistics = [name for name in self.columns if name.endswith(("_mean", "_difference"))]
+        hidden = [name for name in statistics if not {name, name.removesuffix("_mean")} & shown.keys()]
+        if hidden:
+            lines.append(f"not shown: {', '.join(hidden)}")
+        return "\n".join(lines)
+
+    def _texts(self, stem: str, ending: str) -> list[str]:
+        """Formats one statistic of a column, group by group, with its error or interval."""
+        values = self.columns[f"{stem}_{ending}"]
+        prefix = f"{stem}_" if ending == "mean" else f"{stem}_{ending}_"
+        if ending == "p":
+            return [f"{p:.2g}" for p in values]
+        if f"{prefix}low" in self.columns:
+            interval = zip(values, self.columns[f"{prefix}low"], self.columns[f"{prefix}high"], strict=True)
+            return [with_interval(*numbers) for numbers in interval]
+        return [with_error(*numbers) for numbers in zip(values, self.columns[f"{stem}_se"], strict=True)]
+
+
+def _is_count(name: str) -> bool:
+    """True if a column of a summary counts runs, pairs or clusters, and is always printed."""
+    return name in ("runs", "runs_a", "runs_b", "pairs", "clusters")
+
+
+def _is_loss(name: str) -> bool:
+    """True if a column of a summary counts runs that the statistics lack, and is printed unless it is 0."""
+    return name.removesuffix("_a").removesuffix("_b") in ("censored", "failed")
+
+
+def default_names(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
+    """Returns the columns that define the groups by default: `row`, and `rule` before it if there are several rules."""
+    several = RULE in columns and len(columns[RULE]) and (columns[RULE] != columns[RULE][0]).any()
+    return (RULE, "row") if several else ("row",)
+
+
+def summarise(
+    columns: dict[str, np.ndarray], *, by: str | tuple[str, ...] | None, cluster: str | tuple[str, ...] | None = None
+) -> Summary:
+    """Computes the statistics of `Results.summary`."""
+    scalar = scalar_columns(columns)
+    names = group_names(default_names(scalar) if by is None else by, scalar)
+    first, group = by_appearance([columns[name] for name in names.values()])
+    status = columns["status"]
+    counts = count_endings(status, group, len(first))
+    order = finished_runs(status, group)
+    tasks = {name: x for name, x in scalar.items() if is_task_column(name) and name not in names.values()}
+    of_cluster = None
+    if cluster is not None:
+        _, of_cluster = by_appearance([columns[name] for name in group_names(cluster, scalar, "cluster").values()])
+        of_cluster = of_cluster[order]
+        counts["clusters"] = count_clusters(of_cluster, counts["finished"])
+    described = {}
+    for name, values in columns.items():
+        if is_marks(name):
+            described[name] = values[first]
+        elif name not in names.values() and is_measured(name, values):
+            table = describe(values, order=order, counts=counts["finished"])
+            if of_cluster is not None:
+                table["se"] = clustered_errors(
+                    values, mean=table["mean"], order=order, counts=counts["finished"], cluster=of_cluster
+                )
+            if values.dtype == bool:
+                clusters = counts.get("clusters")
+                table |= share_intervals(table["mean"], counts["finished"], se=table["se"], clusters=clusters)
+            described |= {f"{name}_{key}": statistic for key, statistic in table.items()}
+    groups = {name: columns[full][first] for name, full in names.items()}
+    return Summary(with_groups(groups, constant_within(tasks, first, group) | counts | described), tuple(names))
+
+
+def overview(columns: dict[str, np.ndarray]) -> str:
+    """Returns the short table of `print(results)`: how runs ended, and the mean number of pulls by rule or row."""
+    runs = len(next(iter(columns.values()), ()))
+    if not runs or "status" not in columns:
+        return f"{runs} runs with the columns {', '.join(columns)}"
+    ends = count_endings(columns["status"], np.zeros(runs, int), 1)
+    ends["horizon reached"] = ends["finished"] - ends["stopped"]
+    told = [f"{int(ends[name][0])} {name}" for name in ("stopped", "horizon reached", "censored", "failed")]
+    heading = f"{runs} runs: {', '.join(text for text in told if not text.startswith('0 '))}"
+    kept = {name: values for name, values in columns.items() if values.ndim == 1 and _is_overview(name)}
+    if "row" not in kept:
+        return heading
+    summary = summarise(kept, by=None)
+    # The values of the table say what a row is; those that all rows share say nothing.
+    table = {n: x for n, x in summary.items() if is_task_column(n) and (labels(x) != labels(x[:1]) * len(x))}
+    if len(summary["runs"]) > MANY_GROUPS and RULE in kept:
+        summary, table = summarise(kept, by=RULE), {}
+    named = {name: summary[name] for name in summary.by} | {_short(name, columns): x for name, x in table.items()}
+    return f"{heading}\n{Summary(named | dict(summary), tuple(named))}"
+
+
+def _is_overview(name: str) -> bool:
+    """True if a column belongs to the short table of results."""
+    return name in ("row", RULE, "status", "pulls") or is_task_column(name)
+
+
+def _short(name: str, columns: Mapping[str, np.ndarray]) -> str:
+    """Returns the short name of a column of the table of tasks, unless it stands for another column."""
+    short = name.rpartition(".")[2]
+    return short if full_name(short, columns) == name else name
