@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--tables",
         action="store_true",
-        help="run nothing: keep the full-size records of --out in experiments/records, write experiments/RESULTS.md",
+        help="run nothing: keep the records of --out in experiments/records, and write experiments/RESULTS.md",
     )
 
 

@@ -1,7 +1,7 @@
-"""Tables of the full-size results, in Markdown: `experiments/RESULTS.md`, from the records in `experiments/records`.
+"""Tables of all results, in Markdown: `experiments/RESULTS.md`, from the records in `experiments/records`.
 
-A record is the JSON that an experiment writes, without what belongs to the machine's folders. The page is a function of
-the records alone, so a test can compare the two.
+A record is the JSON that an experiment writes, without what belongs to the machine's folders. A quick run stands in
+until there is one at full size. The page is a function of the records alone, so a test can compare the two.
 """
 
 import json
@@ -15,26 +15,32 @@ from experiments.page.running import record_of
 from experiments.papers import paper
 
 RECORDS, PAGE = HERE / "records", HERE / "RESULTS.md"
-HEAD = """# Results at full size, every table
+HEAD = """# Results, every table
 
 Written by `python -m experiments report --tables` from the records in `records/`, not by hand; `±` is one standard
-error. [The verdicts and errata](README.md) are on a page of their own. {missing}
+error. [The verdicts and errata](README.md) are on a page of their own. Every table names its command: {quick} of {all}
+are of quick runs, which are smaller and noisier than the full ones. {missing}
 """
 
 
 def keep(folder: Path, names: Sequence[str]) -> list[str]:
-    """Copies the records of full-size runs from the folder of a report. Returns the names of what it copied."""
+    """Copies the records of a folder, but no quick one over a full one. Returns the names of what it copied."""
     RECORDS.mkdir(exist_ok=True)
     kept = []
     for name in names:
-        record = record_of(folder, name)
-        if record is None or "--quick" in record["command"].split():
+        record, old = record_of(folder, name), record_of(RECORDS, name)
+        if record is None or (is_quick(record) and old is not None and not is_quick(old)):
             continue
         record = {key: value for key, value in record.items() if key != "stamp"}
         record["command"] = shown_command(record["command"])
         (RECORDS / f"{name}.json").write_text(json.dumps(record, indent=1) + "\n")
         kept.append(name)
     return kept
+
+
+def is_quick(record: Mapping[str, Any]) -> bool:
+    """True if a record is of a quick run."""
+    return "--quick" in record["command"].split()
 
 
 def write() -> Path:
@@ -47,8 +53,9 @@ def markdown(folder: Path, about: Mapping[str, str]) -> str:
     """Formats the records of a folder as one page. `about` maps names of experiments to summaries."""
     items = [item for name in about if (item := item_of(folder, name, about[name], ""))]
     left_out = sorted(set(about) - {item["name"] for item in items})
-    missing = f"No full-size record yet: {', '.join(f'`{name}`' for name in left_out)}." if left_out else ""
-    parts = [HEAD.format(missing=missing).rstrip()]
+    missing = f"No record yet: {', '.join(f'`{name}`' for name in left_out)}." if left_out else ""
+    quick = sum(map(is_quick, items))
+    parts = [HEAD.format(quick=quick, all=len(items), missing=missing).rstrip()]
     for family in FAMILIES:
         mine = [item for item in items if item["family"] == family]
         if mine:

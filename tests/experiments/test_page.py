@@ -157,16 +157,19 @@ def test_in_a_browser(tmp_path):
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
 
 
-def test_tables_are_written_from_full_size_records(tmp_path, monkeypatch):
+def test_tables_prefer_records_of_full_size(tmp_path, monkeypatch):
     written(tmp_path)
     record = json.loads((tmp_path / "kernel_beta.json").read_text())
     command = "python -m experiments kernel_beta --out /a/b"
     (tmp_path / "kernel_beta.json").write_text(json.dumps(record | {"command": command, "stamp": "s"}))
     monkeypatch.setattr(tables, "RECORDS", tmp_path / "records")
-    assert tables.keep(tmp_path, list(NAMES)) == ["kernel_beta"]  # the others were quick
+    assert tables.keep(tmp_path, list(NAMES)) == list(NAMES)
+    (tmp_path / "kernel_beta.json").write_text(json.dumps(record))
+    assert tables.keep(tmp_path, ["kernel_beta"]) == []  # a quick run does not replace a full one
     assert "/a/b" not in (tmp_path / "records" / "kernel_beta.json").read_text()
-    text = tables.markdown(tmp_path / "records", NAMES)
-    assert "No full-size record yet: `linear_table1`, `linear_theorem3`." in text
+    text = tables.markdown(tmp_path / "records", NAMES | {"linear_width": "Widths."})
+    assert "2 of 3\nare of quick runs" in text
+    assert "No record yet: `linear_width`." in text
     assert "### `kernel_beta`: beta" in text
     assert "- Fails: <b>flat</b>: no" in text
     assert "`python -m experiments kernel_beta`: 1 min 1 s, 2 x cpu; jax 0." in text
