@@ -179,7 +179,7 @@ def report(
     lines: Sequence[Line] = (),
 ) -> Report:
     """Returns the report of a study; `lines` are added to its own."""
-    return Report(title, [*study.lines.values(), *lines], list(claims), columns(study), draw, notes, grid)
+    return Report(title, [*study.lines.values(), *lines], list(claims), columns(study), draw, notes=notes, grid=grid)
 
 
 def stops(study: Study) -> Claim:

@@ -17,16 +17,16 @@ from jaxbandits import cpe
 DELTAS = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, deltas: tuple[float, ...] = DELTAS) -> Report:
     case = cpe.top2of6()
     shared = {"options": options, "replicates": options.seeds or (40 if options.quick else 200)}
-    sweeps = {rule: common.runs("cpe delta", case, rule, settings={"delta": DELTAS}, **shared) for rule in RULES}
-    axes = {"rule": RULES, "delta": DELTAS}
+    sweeps = {rule: common.runs("cpe delta", case, rule, settings={"delta": deltas}, **shared) for rule in RULES}
+    axes = {"rule": RULES, "delta": deltas}
     cells = study.collected(axes, sweeps, split="delta", name="{rule}, delta = {delta:g}")
     hardness = {rule: law.H[0] for rule, law in common.laws([case]).items()}
-    laws = {rule: common.law(H, len(case.theta), delta=DELTAS) for rule, H in hardness.items()}
+    laws = {rule: common.law(H, len(case.theta), delta=deltas) for rule, H in hardness.items()}
 
-    x = -np.log(DELTAS)
+    x = -np.log(deltas)
     measured = {rule: means(row) for rule, row in study.by(cells, "rule").items()}
     fits = {rule: np.polyfit(x, values, 1) for rule, values in measured.items()}
     bends = {rule: np.max(np.abs(np.polyval(fits[rule], x) / values - 1)) for rule, values in measured.items()}
@@ -34,13 +34,13 @@ def run(options: Settings) -> Report:
     predicted = {rule: H / 2 / (1 - 3 * H / (2 * measured[rule].mean())) for rule, H in hardness.items()}
     share = {rule: slopes[rule] / slope for rule, slope in predicted.items()}
     # Run by run, on the same samples.
-    grows = {rule: np.diff(s.columns["pulls"].reshape(len(DELTAS), -1), axis=0) > 0 for rule, s in sweeps.items()}
+    grows = {rule: np.diff(s.columns["pulls"].reshape(len(deltas), -1), axis=0) > 0 for rule, s in sweeps.items()}
 
     def draw(figure) -> None:
         axes = figure.subplots()
         fine = np.geomspace(0.4, 5e-7, 100)
         along = {rule: common.law(H, len(case.theta), delta=fine) for rule, H in hardness.items()}
-        common.draw_laws(axes, 1 / fine, along, 1 / np.array(DELTAS), cells)
+        common.draw_laws(axes, 1 / fine, along, 1 / np.array(deltas), cells)
         axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel="pulls until the stop", ylim=(0, None))
         axes.set_title("The best two of six arms: pulls against confidence")
         axes.legend(fontsize=9, loc="lower right", ncols=2)
@@ -69,5 +69,5 @@ def run(options: Settings) -> Report:
             "T)), at the mean T of the deltas. Samples are the same for every delta, so differences are more precise "
             "than the standard errors.",
         ),
-        grid=common.grid(cells, "delta", laws, lambda n: {"delta": f"{DELTAS[n]:g}"}),
+        grid=common.grid(cells, "delta", laws, lambda n: {"delta": f"{deltas[n]:g}"}),
     )

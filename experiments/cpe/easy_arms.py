@@ -13,9 +13,11 @@ from experiments.figures import STYLES, split, ticks
 from experiments.report import Claim, Report, listed, means
 from experiments.settings import Settings
 
+SIZES = (4, 8, 16, 32, 64)
 
-def run(options: Settings) -> Report:
-    sizes = (4, 16) if options.quick else (4, 8, 16, 32, 64)
+
+def run(options: Settings, *, sizes: tuple[int, ...] = SIZES) -> Report:
+    sizes = SIZES[:3:2] if options.quick and sizes is SIZES else sizes
 
     def extra(m: int, rule: str) -> dict[str, int]:
         return {"replicates": options.seeds or (16 if m == 64 else 60)}

@@ -18,8 +18,8 @@ SHAPE = np.array([0.4, 0.12, 0.05, -0.15, -0.4])
 GAPS = (1.0, 0.7, 0.5, 0.35, 0.25)
 
 
-def run(options: Settings) -> Report:
-    gaps = GAPS[:3] if options.quick else GAPS
+def run(options: Settings, *, gaps: tuple[float, ...] = GAPS) -> Report:
+    gaps = GAPS[:3] if options.quick and gaps is GAPS else gaps
     names = [f"g = {gap}" for gap in gaps]
     cases = [common.best_arm_instance(0.48 + gap * SHAPE) for gap in gaps]
     shared = {"options": options, "replicates": options.seeds or (100 if options.quick else 200)}

@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from experiments.claims import every_run_stops
+from experiments import study
 from experiments.figures import STYLES, legend_below, split
 from experiments.likelihood import common
-from experiments.report import STANDARD_ERRORS, Claim, Report, joined, listed, mean_se
+from experiments.report import STANDARD_ERRORS, Claim, Report, listed, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear
@@ -32,27 +32,27 @@ def run(options: Settings) -> Report:
     instances = [linear.sphere_pair(seed, K, D) for seed in range(number)]
     table = {"arms": np.array([each.arms for each in instances]), "theta": np.array([each.theta for each in instances])}
     times = times_of(table)
-    sweeps = {rule: runs(rule, table, options, number) for rule in RULES}
-    ratios = {rule: sweep.columns["pulls"] / (times * float(common.kl(DELTA))) for rule, sweep in sweeps.items()}
-    wrong = {rule: common.errors(sweep.columns) for rule, sweep in sweeps.items()}
+    cells = study.crossed({"rule": RULES}, partial(runs, table=table, options=options, number=number))
+    ratios = {rule: columns["pulls"] / (times * float(common.kl(DELTA))) for (rule,), columns in cells.cells.items()}
+    wrong = study.errors(cells)
     logs = {rule: np.log(ratios[rule] / ratios[PIVOT]) for rule in RULES if rule != PIVOT}
-    return Report(
+    report = study.report(
         f"{number:,} random instances, sphere_pair(K = {K}, d = {D}), delta = {DELTA}",
-        [],
+        cells,
         [
-            every_run_stops(sweeps.values()),
-            common.confident({rule: (*each, DELTA) for rule, each in wrong.items()}),
+            study.stops(cells),
+            common.confident(common.counts_of(cells, DELTA)),
             above_bound(ratios),
             *(dearer(rule, logs[rule]) for rule in ("LinGame", "uniform")),
         ],
-        joined(sweeps, label="rule") | {"time": np.tile(times, len(RULES))},
-        partial(draw, ratios=ratios, times=times),
+        draw=partial(draw, ratios=ratios, times=times),
         notes=(
             f"T* lies between {times.min():,.0f} and {times.max():,.0f}, median {np.median(times):,.0f}. gk16 for all: "
             f"a heuristic. Pairs: the geometric mean of pulls over the pulls of {PIVOT} on the same instance.",
         ),
-        grid=[row_of(rule, ratios[rule], logs.get(rule), wrong[rule]) for rule in RULES],
+        grid=[row_of(rule, ratios[rule], logs.get(rule), wrong[rule,]) for rule in RULES],
     )
+    return report._replace(lines=[], columns={**report.columns, "time": np.tile(times, len(RULES))})
 
 
 def times_of(table: dict[str, np.ndarray]) -> np.ndarray:

@@ -10,9 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.claims import errors_of
 from experiments.figures import STYLES
 from experiments.mab import common
-from experiments.report import STANDARD_ERRORS, Claim, Report, joined, number
+from experiments.report import STANDARD_ERRORS, Claim, Report, chosen, joined, number
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, mab
@@ -57,7 +58,7 @@ def run(options: Settings) -> Report:
     for cell in cells:
         groups.setdefault(program(cell), []).append(cell)
     sweeps = {cell: each for group in groups.values() for cell, each in sweep(group, options, seeds).items()}
-    wrong = {cell: common.errors(*each) for cell, each in sweeps.items()}
+    wrong = {cell: errors_of(chosen(*each)) for cell, each in sweeps.items()}
     rates = {cell: count / ended for cell, (count, ended) in wrong.items()}
     return Report(
         "A given budget: the share of wrong answers",

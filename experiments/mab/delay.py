@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from experiments.claims import errors_of
 from experiments.figures import STYLES, curve, marks, ticks
 from experiments.mab import common
 from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, line_of, listed, plus_minus
@@ -51,7 +52,7 @@ def run(options: Settings) -> Report:
     pulls = {cell: line_of(heading(cell), sweep) for cell, sweep in stopped.items()}
     regret = {cell: line(heading(cell, "regret"), lost(sweep)) for cell, sweep in ended.items()}
     switches = {cell: switching(sweep) for cell, sweep in (stopped | ended).items()}
-    wrong = {heading(cell): common.errors(sweep) for cell, sweep in stopped.items()}
+    wrong = {heading(cell): errors_of(sweep) for cell, sweep in stopped.items()}
     return Report(
         f"Late observations: pulls until the stop, and regret after {horizon:,} pulls",
         [*pulls.values(), *regret.values()],

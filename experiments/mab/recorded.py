@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from experiments.claims import errors_of
 from experiments.figures import STYLES, legend_below, side_by_side
 from experiments.mab import common
 from experiments.report import Claim, Report, joined, listed, number
@@ -118,7 +119,7 @@ def median(sweep: Results) -> float:
 def summary(sweep: Results) -> dict[str, str]:
     """Returns the cells of a sweep in the table."""
     low, high = np.quantile(until_stop(sweep), (0.05, 0.95), method="inverted_cdf")
-    wrong, ended = common.errors(sweep)
+    wrong, ended = errors_of(sweep)
     statuses = sweep.columns["status"]
     return {
         "visits": f"{number(median(sweep))} ({number(low)} to {number(high)})",
@@ -137,7 +138,7 @@ def claims(sweeps: dict[Cell, Results]) -> list[Claim]:
     censored = {
         rule: 1 - float(np.mean(common.stopped(sweeps[rule, FEEDBACK[2], "bootstrap"].columns))) for rule in rules
     }
-    errors = {", ".join(cell): common.errors(sweep) for cell, sweep in sweeps.items() if cell[2] == "bootstrap"}
+    errors = {", ".join(cell): errors_of(sweep) for cell, sweep in sweeps.items() if cell[2] == "bootstrap"}
     return [
         Claim(
             "feedback a day late makes the median test at most three days longer, one for each version (bootstrap)",

@@ -24,14 +24,14 @@ RULES = {  # rule -> (rows of the decisions) -> its factory
 }
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, noise_scale: float = NOISE) -> Report:
     seeds = options.seeds or (40 if options.quick else 1000)
     problems = {name: make().problem for name, make in CLASSES.items()}
-    arms = {name: cpe.gaussian(np.asarray(make().theta), NOISE) for name, make in CLASSES.items()}
+    arms = {name: cpe.gaussian(np.asarray(make().theta), noise_scale) for name, make in CLASSES.items()}
     instances = {name: cpe.instance(problems[name], arms[name]) for name in CLASSES}
 
     def sweep(kind: str, rule: str) -> Results:
-        factory = partial(RULES[rule](np.asarray(problems[kind].rows)), noise_scale=NOISE)
+        factory = partial(RULES[rule](np.asarray(problems[kind].rows)), noise_scale=noise_scale)
         return common.runs(f"pfws paths, {kind}", instances[kind], rule, factory, options=options, seeds=seeds)
 
     cells = study.crossed({"kind": CLASSES, "rule": RULES}, sweep)
@@ -47,7 +47,7 @@ def run(options: Settings) -> Report:
         ],
         draw=partial(common.draw_stops, cells=cells, ncols=4),
         notes=(
-            f"Threshold: gk16, a heuristic; noise_scale {NOISE}. "
+            f"Threshold: gk16, a heuristic; noise_scale {noise_scale}. "
             + ", ".join(f"{name}: T* = {time:.2f}" for name, time in times.items()),
         ),
         grid=common.grid(cells, laws),

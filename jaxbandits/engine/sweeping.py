@@ -3,8 +3,11 @@
 import contextlib
 import errno
 import os
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jax.sharding import Mesh
@@ -13,31 +16,47 @@ from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.cluster.shards import DEFAULT_SHARDS, spread
 from jaxbandits.engine.cluster.workers import forks, require_main
+from jaxbandits.engine.results.rules import RULE, of_rules
 from jaxbandits.engine.results.runs import Results, of_tasks
+from jaxbandits.engine.results.tables import leaves_of
 from jaxbandits.engine.store import (
     begin_call,
     check_call,
     finished,
+    folders_of,
     is_called_off,
-    load,
+    load_one,
     locked,
     make_folder,
+    refuse_rules,
     seal,
     table_of,
     tidy,
+    write_rules,
 )
 from jaxbandits.engine.sweep.description import describe_call
-from jaxbandits.engine.sweep.driving import read_finished, results_of, run_in_memory, run_into_store
+from jaxbandits.engine.sweep.driving import (
+    Prepared,
+    prepare,
+    prepare_for_store,
+    read_finished,
+    results_of,
+    run_in_memory,
+    run_in_turn,
+    run_into_store,
+    warn_of_failures,
+)
 from jaxbandits.engine.sweep.layout import OpenLayout
 from jaxbandits.engine.sweep.preflight import preflight
-from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, make_job
+from jaxbandits.engine.sweep.progress import Bar, progress_bar
+from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Job, Metrics, make_job
 
 # Errors of a store that is read-only, or whose disk is full.
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
 def sweep(
-    build: Build,
+    build: Build | Mapping[str, Build],
     tasks: PyTree = None,
     *,
     seeds: int,
@@ -185,7 +204,12 @@ def sweep(
         >>> print(halving.summary()["error_mean"].round(1))
         [0.6 0.3 0.1]
     """
-    job = make_job(build, tasks, seeds=seeds, key=key, max_rounds=max_rounds, metrics=metrics, horizon=horizon)
+    rules = _rules(build)
+    arguments = {"seeds": seeds, "key": key, "max_rounds": max_rounds, "metrics": metrics, "horizon": horizon}
+    job = make_job(next(iter(rules.values())), tasks, **arguments)
+    jobs = {rule: job._replace(build=each) for rule, each in rules.items()}
+    if ONLY not in jobs and RULE in leaves_of(job.tasks):
+        raise ValueError(f"tasks must not have the name of the column of rules, got {RULE!r}. Choose another name.")
     for name, count in {"lanes": lanes, "chunk": chunk, "shards": shards}.items():
         if count is not None:
             checks.whole(name, count, least=1, most=LARGEST)
@@ -196,56 +220,185 @@ def sweep(
         checks.instance("mesh", mesh, Mesh)
     _require_executor(executor, shards=shards, mesh=mesh)
     layout = OpenLayout(lanes, chunk, scalars, mesh)
+    workers = None if executor is None else Workers(executor, shards or DEFAULT_SHARDS)
     if store is None:
-        preflight(job)
-        if executor is None:
-            columns, stats, _ = run_in_memory(job, np.arange(job.total), layout, progress=progress)
-            return results_of(job, columns, stats)
-        parts, stats = spread(
-            job, None, layout, call="", executor=executor, shards=shards or DEFAULT_SHARDS, progress=progress
-        )
-        return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
+        results = _sweep_in_memory(jobs, layout, workers, progress=progress)
+    else:
+        folder = checks.path("store", store).absolute()
+        results = _sweep_into_store(jobs, folder, layout, workers, progress=progress)
+    joined = of_rules(results) if ONLY not in results else results[ONLY]
+    warn_of_failures(joined.columns)
+    return joined
 
-    folder = checks.path("store", store).absolute()
+
+ONLY = ""  # name of the rule of a sweep of one, which no rule of several can have
+
+
+class Workers(NamedTuple):
+    """The workers of a sweep."""
+
+    executor: Executor
+    shards: int  # number of calls that a rule is cut into
+
+
+class Opened(NamedTuple):
+    """A store of one rule that this call writes to."""
+
+    folder: Path
+    call: str  # name of the call
+    let_others_write: Callable[[], None]  # shares the lock with workers
+
+
+def _rules(build: Build | Mapping[str, Build]) -> dict[str, Build]:
+    """Checks the rules of a sweep, and returns them by their names; the only one of a sweep of one is `ONLY`."""
+    if not isinstance(build, Mapping):
+        return {ONLY: build}
+    if not build:
+        raise ValueError("build must have at least one rule, got an empty dict")
+    for name, each in build.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"build must have names that are not empty for its rules, got {checks.show(name)}")
+        checks.function(f"build[{name!r}]", each, "(task, key)")
+    return dict(build)
+
+
+@contextlib.contextmanager
+def _named(rule: str) -> Iterator[None]:
+    """Names the rule in an error, unless there is only one."""
+    try:
+        yield
+    except Exception as error:
+        if rule == ONLY:
+            raise
+        if type(error) is ValueError:
+            raise ValueError(f"rule {rule!r}: {error}") from error
+        error.add_note(f"The error is in rule {rule!r}.")
+        raise
+
+
+def _prepared(rule: str, compile_it: Callable[[], Prepared]) -> Prepared:
+    """Compiles a rule; an error names it."""
+    with _named(rule):
+        return compile_it()
+
+
+def _sweep_in_memory(
+    jobs: Mapping[str, Job], layout: OpenLayout, workers: Workers | None, *, progress: bool
+) -> dict[str, Results]:
+    """Runs all rules without a store."""
+    rules = list(jobs)
+    for rule, job in jobs.items():
+        with _named(rule):
+            preflight(job)
+    with progress_bar(sum(job.total for job in jobs.values()), show=progress) as bar:
+
+        def run(n: int, prepared: Prepared, is_over: Callable[[], bool]) -> Results:
+            bar.begin(rules[n])
+            return results_of(prepared.job, *run_in_memory(prepared, bar.report, is_over))
+
+        def run_by_workers(rule: str, job: Job, workers: Workers) -> Results:
+            bar.begin(rule)
+            parts, stats = spread(job, None, layout, call="", **workers._asdict(), report=bar.report)
+            return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
+
+        if workers is not None:
+            return {rule: run_by_workers(rule, job, workers) for rule, job in jobs.items()}
+        prepare_all = [partial(prepare, job, np.arange(job.total), layout) for job in jobs.values()]
+        named = [partial(_prepared, *pair) for pair in zip(rules, prepare_all, strict=True)]
+        return dict(zip(rules, run_in_turn(named, run), strict=True))
+
+
+def _sweep_into_store(
+    jobs: Mapping[str, Job], folder: Path, layout: OpenLayout, workers: Workers | None, *, progress: bool
+) -> dict[str, Results]:
+    """Runs what a store lacks, and returns the runs of this call."""
     with contextlib.ExitStack() as stack:
+        folders = {ONLY: folder}
         try:
-            make_folder(folder)
-            let_others_write = stack.enter_context(locked(folder, "store"))
-            check_call(folder, describe_call(job, layout), table_of(job.tasks))
-            tidy(folder)
-            call = begin_call(folder)
+            if ONLY in jobs:
+                refuse_rules(folder)
+            else:
+                names = folders_of(folder, jobs)
+                folders = {rule: folder / names[rule] for rule in jobs}
+                make_folder(folder)
+                stack.enter_context(locked(folder, "store"))
+                # Once more under the lock: another call may have added rules.
+                names = folders_of(folder, jobs)
+                folders = {rule: folder / names[rule] for rule in jobs}
+            opened = {rule: _open(stack, folders[rule], job, layout) for rule, job in jobs.items()}
+            if ONLY not in jobs:
+                write_rules(folder, names)
         except OSError as error:
             if error.errno not in UNWRITABLE:
                 raise
             # The first error says more: the store cannot be written.
             with contextlib.suppress(OSError):
-                results = read_finished(job, folder, layout)
-                if results is not None:
+                results = {rule: read_finished(job, folders[rule], layout) for rule, job in jobs.items()}
+                if None not in results.values():
                     return results
             raise
-        if not finished(folder, rows=job.rows, seeds=job.seeds).all():
-            preflight(job)
+
+        def stored(rule: str) -> int:
+            return int(finished(folders[rule], rows=jobs[rule].rows, seeds=jobs[rule].seeds).sum())
+
+        total = sum(job.total for job in jobs.values())
+        before = {rule: stored(rule) for rule in jobs}
+        # All rules are checked before the first round of any.
+        for rule, job in jobs.items():
+            if before[rule] < job.total:
+                with _named(rule):
+                    preflight(job)
+        done = sum(before.values())
         try:
-            if executor is None:
-                called_off = partial(is_called_off, folder, call)
-                run_into_store(job, folder, layout, progress=progress, called_off=called_off)
-            else:
-                let_others_write()
-                shards = shards or DEFAULT_SHARDS
-                spread(job, folder, layout, call=call, executor=executor, shards=shards, progress=progress)
+            with progress_bar(total, done=done, show=progress and done < total) as bar:
+                _run_into_stores(jobs, opened, layout, workers, bar)
         except BaseException as error:
             with contextlib.suppress(OSError):  # a full disk may be the cause
-                seal(folder)
+                for each in folders.values():
+                    seal(each)
             if not isinstance(error, KeyboardInterrupt):
                 raise
-            stored = int(finished(folder, rows=job.rows, seeds=job.seeds).sum())
             raise KeyboardInterrupt(
-                f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
+                f"{sum(map(stored, jobs))} of {total} runs are finished and stored in {folder}; the same call goes on "
+                "from there"
             ) from None
-        seal(folder)
-        if (stored := int(finished(folder, rows=job.rows, seeds=job.seeds).sum())) < job.total:
-            raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
-        return of_tasks(load(folder), job.rows, job.seeds)
+        for each in folders.values():
+            seal(each)
+        if (count := sum(map(stored, jobs))) < total:
+            raise RuntimeError(f"{count} of {total} runs are in {folder}: the same call goes on from there")
+        return {rule: of_tasks(load_one(folders[rule]), job.rows, job.seeds) for rule, job in jobs.items()}
+
+
+def _open(stack: contextlib.ExitStack, folder: Path, job: Job, layout: OpenLayout) -> Opened:
+    """Locks the store of one rule, and requires that it has the arguments of this call."""
+    make_folder(folder)
+    let_others_write = stack.enter_context(locked(folder, "store"))
+    check_call(folder, describe_call(job, layout), table_of(job.tasks))
+    tidy(folder)
+    return Opened(folder, begin_call(folder), let_others_write)
+
+
+def _run_into_stores(
+    jobs: Mapping[str, Job], opened: Mapping[str, Opened], layout: OpenLayout, workers: Workers | None, bar: Bar
+) -> None:
+    """Runs what the stores of all rules lack."""
+    if workers is not None:
+        for rule, job in jobs.items():
+            folder, call, let_others_write = opened[rule]
+            bar.begin(rule)
+            let_others_write()
+            spread(job, folder, layout, call=call, **workers._asdict(), report=bar.report)
+        return
+    rules = list(jobs)
+
+    def run(n: int, prepared: Prepared, is_over: Callable[[], bool]) -> None:
+        folder, call, _ = opened[rules[n]]
+        if prepared.program is not None:
+            bar.begin(rules[n])
+        run_into_store(prepared, folder, bar.report, partial(is_called_off, folder, call), is_over)
+
+    prepare_all = [partial(prepare_for_store, job, opened[rule].folder, layout) for rule, job in jobs.items()]
+    run_in_turn([partial(_prepared, *pair) for pair in zip(rules, prepare_all, strict=True)], run)
 
 
 def _require_executor(executor: Executor | None, *, shards: int | None, mesh: Mesh | None) -> None:

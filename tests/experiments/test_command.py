@@ -43,6 +43,11 @@ def test_command_suggests_a_similar_name(capsys):
     [
         (["linear_table1", "--seeds", "0"], "must be at least 1, got 0"),
         (["bench", "lineal"], "invalid choice: 'lineal'"),
+        (["mab_epsilon", "--set", "gap=1"], "NAME must be one of delta, epsilons, got 'gap'"),
+        (["mab_epsilon", "--set", "delta=2"], "delta must lie in (0, 1), got 2"),
+        (["mab_epsilon", "--set", "delta=a"], "delta must be a number like 0.1, got 'a'"),
+        (["mab_epsilon", "--set", "epsilons=0,-1"], "epsilons must be at least 0, got -1"),
+        (["mab_scaling", "--set", "delta=.1"], "this experiment has no parameters"),
     ],
 )
 def test_command_refuses_bad_arguments(arguments, message, capsys):

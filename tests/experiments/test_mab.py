@@ -54,12 +54,6 @@ def test_confident_fails_without_a_stopped_run():
     assert not common.confident({"a": (0, 0)}).holds
 
 
-def test_a_censored_run_is_not_a_wrong_answer():
-    columns = {"status": np.array([1, 2, 1]), "wrong": np.array([True, True, False])}
-    stats: Any = None
-    assert common.errors(Results(columns, stats)) == (1, 2)
-
-
 def test_wilson_by_hand():
     # Wilson's interval of 0 of 10, and of 5 of 10 by hand.
     assert common.wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-3)

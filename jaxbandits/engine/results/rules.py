@@ -1,0 +1,16 @@
+"""Results of a sweep of several rules."""
+
+from collections.abc import Mapping
+
+from jaxbandits.engine.results.concatenation import concatenate
+from jaxbandits.engine.results.runs import Results
+from jaxbandits.engine.results.tables import column_name
+
+RULE = "rule"  # column with the name of each run's rule
+
+
+def of_rules(results: Mapping[str, Results]) -> Results:
+    """Joins the results of several rules, one after the other, with the rule's name as third column."""
+    joined = concatenate(results, name=RULE)
+    columns = {RULE if name == column_name(RULE) else name: values for name, values in joined.columns.items()}
+    return joined._replace(columns=columns)
