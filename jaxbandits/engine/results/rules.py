@@ -1,5 +1,6 @@
 """Results of a sweep of several rules."""
 
+import dataclasses
 from collections.abc import Mapping
 
 from jaxbandits.engine.results.concatenation import concatenate
@@ -13,4 +14,4 @@ def of_rules(results: Mapping[str, Results]) -> Results:
     """Joins the results of several rules, one after the other, with the rule's name as third column."""
     joined = concatenate(results, name=RULE)
     columns = {RULE if name == column_name(RULE) else name: values for name, values in joined.columns.items()}
-    return joined._replace(columns=columns)
+    return dataclasses.replace(joined, columns=columns)

@@ -141,7 +141,7 @@ def environment(
             del noise
             check(action)
             if kind is Pull:
-                return respond(action, counts[action.arm]), counts.at[action.arm].add(action.times)
+                return respond(action, counts[action.arm]), counts.at[action.arm].add(action.times.astype(counts.dtype))
             return respond(action, counts), counts + action.counts.astype(counts.dtype)
 
         start = lambda key: jnp.zeros(arms.shape[0], int)  # noqa: E731

@@ -89,7 +89,9 @@ def environment(
         def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
             require_form(action, problem.arms, slots)
-            return paid(action, earlier_pulls(counts, action)), counts.at[action.arms].add(action.times)
+            return paid(action, earlier_pulls(counts, action)), counts.at[action.arms].add(
+                action.times.astype(counts.dtype)
+            )
 
         return Environment(
             lambda key: jnp.zeros(problem.arms, jnp.int32), lambda key: (), respond_stream, stream, **checked
