@@ -69,8 +69,10 @@ def add_parameters(parser: ArgumentParser, run: Callable) -> None:
 
     def assignment(text: str) -> tuple[str, Any]:
         name, _, value = text.partition("=")
+        if not known:
+            raise ArgumentTypeError(f"the experiment has no parameters that can be set, got {name!r}")
         if name not in known:
-            raise ArgumentTypeError(f"NAME must be one of {', '.join(known) or 'none here'}, got {name!r}")
+            raise ArgumentTypeError(f"NAME must be one of {', '.join(known)}, got {name!r}")
         return name, parse(name, value, known[name])
 
     listed = ", ".join(f"{name}={assigned(default)}" for name, default in known.items())

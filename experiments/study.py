@@ -21,6 +21,7 @@ from experiments.report import Claim, Columns, Line, Report, chosen, columns_of,
 from jaxbandits import Results
 
 Key = tuple[Any, ...]  # a value for each axis
+Made = Results | Columns | Line | Sequence[Line]  # a sweep; or a number that is not random, or one for each of its rows
 
 REFERENCES = ({"ls": "-"}, {"ls": ":"}, {"ls": (0, (6, 2))})  # styles of lines that are not measured
 
@@ -35,14 +36,13 @@ class Study(NamedTuple):
     lines: Mapping[Key, Line]  # mean pulls, or another quantity, of every cell
 
 
-def crossed(
-    axes: Mapping[str, Iterable[Any]], sweep: Callable[..., Results | Columns | None], **settings: Any
-) -> Study:
+def crossed(axes: Mapping[str, Iterable[Any]], sweep: Callable[..., Made | None], **settings: Any) -> Study:
     """Makes a sweep for each combination of the axes; the first axis varies slowest.
 
     Args:
         axes: Name and values of each axis.
         sweep: Called with a keyword per axis, except `rows` and `split`. Returns the sweep, or None to leave it out.
+            A number that is not random is a `Line`; with `rows`, a list of them.
         **settings: Settings of `collected`.
 
     Returns:
@@ -56,7 +56,7 @@ def crossed(
 
 def collected(
     axes: Mapping[str, Iterable[Any]],
-    sweeps: Mapping[Any, Results | Columns],
+    sweeps: Mapping[Any, Made],
     *,
     name: str | None = None,
     rows: str | None = None,
@@ -88,15 +88,19 @@ def collected(
         sweep = sweeps.get(tuple(value for axis, value in at.items() if axis not in (rows, split)))
         if sweep is None:
             continue
-        columns = columns_of(sweep)
-        if rows:
-            columns = row_of(columns, axes[rows].index(at[rows]))
+        quantity, fields = name.format(**at), more(**at)
+        row = axes[rows].index(at[rows]) if rows else 0
+        if not isinstance(sweep, (Results, Mapping)):
+            known = sweep if isinstance(sweep, Line) else sweep[row]
+            lines[key] = known._replace(quantity=quantity, **fields)
+            continue
+        columns = row_of(sweep, row) if rows else columns_of(sweep)
         if split:
             columns = chosen(columns, columns[split] == at[split])
         cells[key] = columns
-        quantity, fields = name.format(**at), more(**at)
         lines[key] = line(quantity, values(columns), **fields) if values else line_of(quantity, columns, **fields)
-    return Study(axes, name, sweeps, cells, lines)
+    made = {key: each for key, each in sweeps.items() if isinstance(each, (Results, Mapping))}
+    return Study(axes, name, made, cells, lines)
 
 
 # Cells

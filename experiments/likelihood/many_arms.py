@@ -30,17 +30,17 @@ RULES: dict[str, Callable] = {  # the rule of a threshold
 }
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA) -> Report:
     seeds = options.seeds or (10 if options.quick else 100)
     numbers = NUMBERS[:3] if options.quick else NUMBERS
     instances = {n: linear.many_arms(0, n) for n in numbers}
     times = {n: common.time_of(each) for n, each in instances.items() if n <= CERTIFIED}
-    bounds = {n: times[min(n, CERTIFIED)] * float(common.kl(DELTA)) for n in numbers}
+    bounds = {n: times[min(n, CERTIFIED)] * float(common.kl(delta)) for n in numbers}
 
     def sweep(arms: int, rule: str) -> Results | None:
         if arms > MOST.get(rule, arms):
             return None
-        shared = {"options": options, "seeds": max(seeds // FEWER.get(rule, 1), 2), "delta": DELTA}
+        shared = {"options": options, "seeds": max(seeds // FEWER.get(rule, 1), 2), "delta": delta}
         name = f"linear2 many arms, {arms}: {rule}"
         return common.runs(name, instances[arms], RULES[rule](thresholds.gk16(arms=arms)), longest=100_000, **shared)
 
@@ -52,7 +52,7 @@ def run(options: Settings) -> Report:
         cells,
         [
             study.stops(cells),
-            common.confident(common.counts_of(cells, DELTA)),
+            common.confident(common.counts_of(cells, delta)),
             *(stays(rule, lines[rule], numbers) for rule in FLAT),
             above("FWS needs more pulls than there are arms (pulls per arm)", per_arm(lines["FWS"], numbers), 1, ".2f"),
         ],

@@ -27,21 +27,21 @@ PIVOT = "FWS"
 AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA) -> Report:
     number = options.seeds or (50 if options.quick else 1000)
     instances = [linear.sphere_pair(seed, K, D) for seed in range(number)]
     table = {"arms": np.array([each.arms for each in instances]), "theta": np.array([each.theta for each in instances])}
     times = times_of(table)
-    cells = study.crossed({"rule": RULES}, partial(runs, table=table, options=options, number=number))
-    ratios = {rule: columns["pulls"] / (times * float(common.kl(DELTA))) for (rule,), columns in cells.cells.items()}
+    cells = study.crossed({"rule": RULES}, partial(runs, table=table, options=options, number=number, delta=delta))
+    ratios = {rule: columns["pulls"] / (times * float(common.kl(delta))) for (rule,), columns in cells.cells.items()}
     wrong = study.errors(cells)
     logs = {rule: np.log(ratios[rule] / ratios[PIVOT]) for rule in RULES if rule != PIVOT}
     report = study.report(
-        f"{number:,} random instances, sphere_pair(K = {K}, d = {D}), delta = {DELTA}",
+        f"{number:,} random instances, sphere_pair(K = {K}, d = {D}), delta = {delta}",
         cells,
         [
             study.stops(cells),
-            common.confident(common.counts_of(cells, DELTA)),
+            common.confident(common.counts_of(cells, delta)),
             above_bound(ratios),
             *(dearer(rule, logs[rule]) for rule in ("LinGame", "uniform")),
         ],
@@ -64,12 +64,12 @@ def times_of(table: dict[str, np.ndarray]) -> np.ndarray:
     return np.asarray(jax.jit(partial(jax.lax.map, time, batch_size=100))(table))
 
 
-def runs(rule: str, table: dict[str, np.ndarray], options: Settings, number: int) -> Results:
+def runs(rule: str, table: dict[str, np.ndarray], options: Settings, number: int, delta: float) -> Results:
     """Makes one run on every instance. All rules share the noise."""
     factory = common.by_ratios(rule, thresholds.gk16(arms=K))
 
     def build(task: Any, key: Any) -> tuple:
-        algorithm = factory(task["arms"], delta=DELTA)
+        algorithm = factory(task["arms"], delta=delta)
         instance = linear.Instance(task["arms"], task["theta"], 1.0)
         return algorithm, linear.environment(instance, algorithm)
 

@@ -20,17 +20,17 @@ ADAPTIVE = ("LinGapE", "FWS", "Lazy TaS")
 RULES = (*ADAPTIVE, "RAGE", "uniform")
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA, omega: float = OMEGA) -> Report:
     seeds = options.seeds or (20 if options.quick else 500)
     dimensions = DIMENSIONS[:3] if options.quick else DIMENSIONS
-    instances = {d: linear.transductive(d, OMEGA) for d in dimensions}
+    instances = {d: linear.transductive(d, omega) for d in dimensions}
     times = {d: common.time_of(instance) for d, instance in instances.items()}
-    bounds = {d: time * float(common.kl(DELTA)) for d, time in times.items()}
-    practical = {d: common.practical(time, DELTA) for d, time in times.items()}
+    bounds = {d: time * float(common.kl(delta)) for d, time in times.items()}
+    practical = {d: common.practical(time, delta) for d, time in times.items()}
 
     def sweep(d: int, rule: str) -> Results:
         factory = linear.rage if rule == "RAGE" else common.by_ratios(rule, thresholds.gk16(arms=2 * d))
-        shared = {"options": options, "seeds": seeds, "delta": DELTA, "longest": 10**6}
+        shared = {"options": options, "seeds": seeds, "delta": delta, "longest": 10**6}
         return common.runs(f"linear2 transductive, d = {d}: {rule}", instances[d], factory, **shared)
 
     axes = {"d": dimensions, "rule": RULES}
@@ -41,7 +41,7 @@ def run(options: Settings) -> Report:
         cells,
         [
             study.stops(cells),
-            common.confident(common.counts_of(cells, DELTA)),
+            common.confident(common.counts_of(cells, delta)),
             above_bound(cells.lines.values()),
             *(fewer_than_rage(rule, lines, dimensions) for rule in ADAPTIVE),
             grows(lines, dimensions),

@@ -35,23 +35,23 @@ STATUS = {
 Key = tuple[str, str]  # instance, threshold
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA) -> Report:
     seeds = options.seeds or (100 if options.quick else 1000)
     instances = {name: getattr(mab, name)() for name in KINDS}
     proofs = {(name, kind.__name__): kind(arms=instances[name].problem.arms) for name in KINDS for kind in KINDS[name]}
 
     def sweep(instance: str, threshold: str) -> Results | None:
         proof = proofs.get((instance, threshold))
-        settings = {"options": options, "seeds": seeds, "threshold": proof}
+        settings = {"options": options, "seeds": seeds, "delta": delta, "threshold": proof}
         return proof and common.runs(f"mab thresholds, {instance}", instances[instance], "TTUCB", **settings)
 
     cells = study.crossed({"instance": KINDS, "threshold": STATUS}, sweep)
-    at_mean = {key: value_at_mean(proofs[key], columns) for key, columns in cells.cells.items()}
+    at_mean = {key: value_at_mean(proofs[key], delta, columns) for key, columns in cells.cells.items()}
     wrong = study.errors(cells)
     return study.report(
-        "TTUCB with different thresholds, delta = 0.1",
+        f"TTUCB with different thresholds, delta = {delta:g}",
         cells,
-        [*(in_order(name, cells.lines, at_mean) for name in KINDS), common.confident(study.named(cells, wrong))],
+        [*(in_order(name, cells.lines, at_mean) for name in KINDS), common.confident(study.named(cells, wrong), delta)],
         draw=partial(draw, lines=cells.lines, at_mean=at_mean),
         notes=("A count of no errors proves nothing; the interval bounds how many there may be.",),
         grid=[
@@ -69,10 +69,10 @@ def run(options: Settings) -> Report:
     )
 
 
-def value_at_mean(threshold: thresholds.Threshold, columns: Columns) -> float:
+def value_at_mean(threshold: thresholds.Threshold, delta: float, columns: Columns) -> float:
     """Computes the threshold at the mean counts of the best two arms."""
     counts = jnp.asarray(np.sort(columns["counts"].mean(axis=0))[-2:])
-    return float(threshold(jnp.asarray(DELTA), Evidence(jnp.asarray(columns["pulls"].mean()), counts)))
+    return float(threshold(jnp.asarray(delta), Evidence(jnp.asarray(columns["pulls"].mean()), counts)))
 
 
 def in_order(name: str, lines: dict[Key, Line], at_mean: dict[Key, float]) -> Claim:

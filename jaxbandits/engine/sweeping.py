@@ -73,25 +73,28 @@ def sweep(
     mesh: Mesh | None = None,
     progress: bool = True,
 ) -> Results:
-    """Runs `seeds` independent repetitions of every row of a table of tasks.
+    """Runs `seeds` independent repetitions of every row of a table of tasks, by one rule or by several.
 
-    Before the first round a small program checks all rows of the table. It also checks that observing the idle action
-    leaves the algorithm's state unchanged (`jaxbandits.engine.sweep.preflight.preflight`). With an executor the caller
-    does this before anything is submitted. If no run is missing from the store, nothing is run or compiled. Such a
-    store is only read if it cannot be written, because it belongs to somebody else or its disk is full.
+    Before the first round a small program checks all rows of the table, for all rules. It also checks that observing
+    the idle action leaves the algorithm's state unchanged (`jaxbandits.engine.sweep.preflight.preflight`). With an
+    executor the caller does this before anything is submitted. If no run is missing from the store, nothing is run or
+    compiled. Such a store is only read if it cannot be written, because it belongs to somebody else or its disk is
+    full.
 
     Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
     with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
     the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs.
     `jax_persistent_cache_min_compile_time_secs` is the shortest compile time (1 s) from which JAX keeps one. Tracing,
-    about a fifth, remains.
+    about a fifth, remains. Each rule has one program. It is compiled while the rules before it run.
 
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) with
             a `jaxbandits.record` of every run. It is traced for a single lane, and one compilation serves the whole
             table. `key` is the run's own, for random instances and for the stream of an environment. It depends on the
-            root key, row and seed alone. Sweeps of several algorithms under one root key thus have the same rewards
-            (see `jaxbandits.streams`).
+            root key, row and seed alone. Several rules are a dict {name: build}. They get the same keys: instances that
+            `build` draws from `key` are the same for all rules, and so are the rewards of an environment with
+            `stream=key` (see `jaxbandits.streams`). Without a stream, rules share random numbers in the same rounds but
+            no arm's rewards: their runs are neither paired nor independent.
         tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), as from `jaxbandits.grid`
             and `jaxbandits.rows`. If None, there is a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs unchanged.
@@ -101,7 +104,7 @@ def sweep(
         horizon: number of pulls after which a run ends, as in `jaxbandits.run`: an int for all runs, an array with one
             entry per row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
             complete.
-        metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
+        metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run, of every rule.
         lanes: lanes of one batch on one device. The default is at most 256 on a CPU; on an accelerator it is large
             enough to hide the launches of kernels. It is smaller for few tasks or large states: see
             `jaxbandits.engine.sweep.layout.default_lanes`. Enough batches advance side by side to keep the cores busy
@@ -123,8 +126,9 @@ def sweep(
             home folder. A sweep that was killed or interrupted resumes when it is called again, and repeats no finished
             run. A part that is damaged, or was copied in from another store, is set aside, and its tasks are run again.
             A store grows: called with more seeds, or with rows added at the end of the table, a sweep runs what is
-            missing. Called with fewer, it returns only these. If `lanes`, `chunk` or `scalars` is None, the store's
-            value is used.
+            missing. Called with fewer, it returns only these. Several rules have a folder `rule=NAME` each beneath the
+            store: a rule that is added later runs alone, and one that is left out is kept. If `lanes`, `chunk` or
+            `scalars` is None, the store's value is used.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
             cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. A worker
@@ -137,21 +141,25 @@ def sweep(
             worker, and enough that each takes minutes rather than hours.
         mesh: devices of this process over which every batch is spread. The default is all of them. They do not
             communicate.
-        progress: True for a bar with finished runs, pulls per second, occupancy of the lanes, censored runs and the
-            remaining time.
+        progress: True for a bar with ended runs, pulls per second, occupancy of the lanes, censored and failed runs,
+            and the remaining time. All rules share it.
 
     Returns:
         Results with `columns`, ordered by row and seed: row, seed, the numbers of the table (task.NAME, or task if the
         table is one array), status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and
         their marks as curve.pulls or curve.rounds) and the metrics. If the environment has a stream, `stream` holds two
-        words that identify it. Arrays of the table, such as arms, are not repeated for every run. They are
+        words that identify it. With several rules, `rule` is the third column, and the runs of one rule follow those of
+        another in the dict's order; other columns are those that all rules have, as in `jaxbandits.concatenate`, and
+        `stats` adds them up. Arrays of the table, such as arms, are not repeated for every run. They are
         `tasks[row]`, in a store `_tasks.parquet`; `metrics` may return them to put them beside each run.
         Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
-        devices and processes and after any interruption.
+        devices and processes and after any interruption. If runs failed (`Status.NONFINITE`,
+        `Status.INVALID_ACTION`), a warning is logged that says how many, and why.
 
     Raises:
         ValueError: an argument is invalid; a row of `tasks` is refused by a check of the algorithm or its instance;
-            observing the idle action changes the state; or the store holds another sweep. The message names the fault.
+            observing the idle action changes the state; or the store holds another sweep. The message names the fault,
+            and the rule if there are several.
         MemoryError: the device is too small for `lanes` or `chunk`.
         OSError: the store cannot be written and lacks runs, or another sweep is writing to it.
         KeyboardInterrupt: on Ctrl-C, after the current call has ended and all finished runs are in the store.
@@ -168,6 +176,17 @@ def sweep(
         >>> results = sweep(build, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
         >>> print(results.summary()["stopped"], results.columns["answer"])
         [3 3] [0 0 0 0 0 0]
+
+        Two rules on the same instances, over two confidence levels:
+
+        >>> from jaxbandits.numerics import thresholds
+        >>> def build_uniform(delta, key):
+        ...     stop = linear.likelihood_ratio(thresholds.gk16(), delta=delta)
+        ...     return linear.uniform(instance.arms, stop=stop), linear.environment(instance)
+        >>> rules = {"LinGapE": build, "uniform": build_uniform}
+        >>> results = sweep(rules, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
+        >>> print(*results.columns["rule"][[0, 5, 6, 11]], results.stats.finished)
+        LinGapE LinGapE uniform uniform 12
 
         Sequential halving, written in the contract, and its error against the horizon:
 

@@ -40,10 +40,12 @@ def execute(source: str, line: int, path: str, namespace: dict) -> dict:
     printed, error = io.StringIO(), ""
     try:
         tree = ast.increment_lineno(ast.parse(source), line - 1)
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+        last = tree.body[-1] if tree.body else None
+        if isinstance(last, ast.Expr):
+            tree.body.pop()
         with contextlib.redirect_stdout(printed):
             exec(compile(tree, path, "exec"), namespace)
-            if last is not None:
+            if isinstance(last, ast.Expr):
                 value = eval(compile(ast.Expression(last.value), path, "eval"), namespace)
                 if value is not None and not is_drawing(value):
                     # A table of ours has its text in `__str__`, others in `__repr__`; NumPy's types alike.

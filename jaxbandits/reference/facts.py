@@ -48,8 +48,8 @@ def documented_order(family: str) -> list[str]:
     module = importlib.import_module(f"jaxbandits.{family}")
     text = inspect.getdoc(module) or ""
     rows = " ".join(line for line in text.splitlines() if line.startswith("| `"))
-    places = {name: place for place, name in reversed(list(enumerate(re.findall(r"`(\w+)`", rows))))}
-    return sorted(module.__all__, key=lambda name: (places.get(name, len(places) + len(rows)), name))
+    positions = {name: position for position, name in reversed(list(enumerate(re.findall(r"`(\w+)`", rows))))}
+    return sorted(module.__all__, key=lambda name: (positions.get(name, len(rows)), name))
 
 
 def factories(family: str) -> dict[str, Callable[..., Algorithm]]:

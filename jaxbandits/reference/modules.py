@@ -3,12 +3,13 @@
 import importlib
 import inspect
 import re
-import typing
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from jaxbandits.base import Algorithm, Environment
 from jaxbandits.reference.facts import FAMILIES, documented_order
+from jaxbandits.reference.signatures import ARRAY, Speller, owner
+from jaxbandits.reference.text import link_names, scrollable, set_formulas
 
 ROLES = (
     "Modules",
@@ -62,8 +63,8 @@ def by_role(module: Any) -> dict[str, list[Any]]:
     """Returns the members of a module by role, in the order of `ROLES`, and within a role in the order of its page."""
     short = module.modulename.removeprefix("jaxbandits.")
     order = documented_order(short) if short in FAMILIES else sorted(module.members, key=str.lower)
-    places = {name: place for place, name in enumerate(order)}
-    members = sorted(module.members.values(), key=lambda member: places.get(member.name, len(places)))
+    positions = {name: position for position, name in enumerate(order)}
+    members = sorted(module.members.values(), key=lambda member: positions.get(member.name, len(positions)))
     roles = {role: [member for member in members if role_of(member) == role] for role in ROLES}
     return {role: each for role, each in roles.items() if each}
 
@@ -72,7 +73,7 @@ def identity(member: Any) -> object:
     """Returns a key that is equal for the same object in two modules."""
     if member.kind in ("module", "class", "function"):
         return id(member.obj)
-    return member.name, str(member.obj)[:200]
+    return member.name, str(member.default_value)[:200]
 
 
 def preferred(modules: list[Any]) -> list[Any]:
@@ -110,10 +111,6 @@ def public_names(modules: list[Any]) -> dict[str, str]:
     for member in public_members(modules):
         if member.kind in ("class", "function"):
             names[f"{member.obj.__module__}.{member.obj.__qualname__}"] = member.fullname
-        elif typing.get_origin(member.obj) is Callable:
-            # An annotation may spell out what an alias stands for, with or without the module of `Callable`.
-            text = inspect.formatannotation(member.obj)
-            names |= dict.fromkeys((text, text.replace("collections.abc.", "")), member.fullname)
     return names
 
 
@@ -160,19 +157,33 @@ def module_entries(modules: list[Any]) -> list[dict[str, str]]:
     return entries
 
 
-def filters(names: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str, Any]:
-    """Returns the filters of the templates, from the public name of each private path and the address of each name."""
+def filters(modules: list[Any], addresses: Mapping[str, str]) -> dict[str, Any]:
+    """Returns the filters of the templates, from the public modules and the address of each public name."""
     from markupsafe import Markup
     from pdoc.render_helpers import format_signature
 
-    from jaxbandits.reference.text import link_names, scrollable, set_formulas, spelled, spelled_signature
+    # An alias is a value of a public module that is no class, such as a type of functions.
+    members = [member for member in public_members(modules) if member.kind == "variable"]
+    speller = Speller(public_names(modules), {member.fullname: member.default_value for member in members})
+
+    def signature(member: Any) -> Any:
+        is_constructor = member.name == "__init__"
+        value = owner(member.modulename, member.qualname) if is_constructor else member.obj
+        shown = member.signature_without_self if is_constructor else member.signature
+        return Markup(format_signature(speller.signature(value, shown), not is_constructor))
+
+    def annotation(member: Any) -> str:
+        if "." in member.qualname:
+            fields = speller.fields(owner(member.modulename, member.qualname))
+            if text := fields.get(member.name):
+                return f": {text}"
+        return ARRAY.sub("jax.Array", member.annotation_str)
 
     def default(text: str) -> str:
-        # An object's address says nothing, and differs from one call to the next.
-        return re.sub(r"<function (?:[\w.]*\.)?(\w+) at 0x\w+>", r"\1", ARRAY_VALUE.sub("jax.Array", text))
-
-    def signature(value: inspect.Signature, colon: bool) -> Any:
-        return Markup(format_signature(spelled_signature(value, names), colon))
+        # The representation of an object says nothing.
+        if text.startswith("<"):
+            return ""
+        return ARRAY.sub("jax.Array", text).replace("collections.abc.", "")
 
     def named(html: Any, module: str) -> Any:
         short, root = module.removeprefix("jaxbandits."), "../" * module.count(".")
@@ -180,13 +191,10 @@ def filters(names: Mapping[str, str], addresses: Mapping[str, str]) -> dict[str,
 
     return {
         "named": named,
-        "format_signature": signature,
-        "spelled": lambda text: spelled(str(text), names),
-        "default": default,
+        "spelled_signature": signature,
+        "spelled_annotation": annotation,
+        "value_text": default,
         "formulas": lambda html: Markup(scrollable(set_formulas(str(html)))),
         "by_role": by_role,
         "first_paragraph": lambda text: text.strip().split("\n\n")[0],
     }
-
-
-ARRAY_VALUE = re.compile(r"<class 'jax[\w.]*\.Array(?:Impl)?'>")

@@ -1,11 +1,8 @@
-"""Text of docstrings and READMEs as HTML: types by their public names, formulas, links."""
+"""Text of docstrings and READMEs as HTML: formulas, links, tables."""
 
-import inspect
 import re
 from collections.abc import Callable, Mapping
 
-ARRAY = re.compile(r"\b(?:jax\.)?(?:jaxlib\.|_src\.)[\w.]*?Array(?:Impl)?\b")  # paths under which JAX keeps its type
-DOTTED = re.compile(r"\bjaxbandits(?:\.\w+)+")
 # A superscript: a number, a word, or a group in brackets, of which the outer pair is not shown.
 POWER = re.compile(r"(?<=[\w)\]|])\^(?:\{([^{}]*)\}|\(([^()]*)\)|(-?\d+(?:\.\d+)?|-?\w+))")
 SYMBOLS = "[A-Za-z]|mu|sigma|lambda|gamma|theta|beta|eta|nu|rho|tau|sum|max|min|argmax|argmin|log"
@@ -13,50 +10,6 @@ INDEX = re.compile(rf"(?:(?<=\|)|\b({SYMBOLS}))_(?:\{{([^{{}}]*)\}}|([A-Za-z]?\d
 SIGNS = {"&lt;=": "≤", "&gt;=": "≥", " -&gt; ": " → ", " +- ": " ± ", "-+": "∓", "!=": "≠"}
 TAG = re.compile(r"(<[^>]+>)")
 CODE = re.compile(r"<(/?)(?:code|pre|svg|script|style)\b")
-
-
-class Spelled:
-    """Annotation with a text of its own, where `inspect` shows its representation."""
-
-    def __init__(self, text: str):
-        self.text = text
-
-    def __repr__(self) -> str:
-        return self.text
-
-
-def spelled(text: str, names: Mapping[str, str]) -> str:
-    """Returns the text of an annotation with `jax.Array`, the public names of our types, and `| None`.
-
-    Args:
-        text: annotation as `inspect` or pdoc shows it.
-        names: public name of each private one, as dotted paths.
-
-    Returns:
-        The text.
-    """
-    for private, public in names.items():
-        # An alias of a type of functions is a text of its own; a path of a class is found below.
-        if "[" in private:
-            text = text.replace(private, public)
-    text = ARRAY.sub("jax.Array", text)
-    text = DOTTED.sub(lambda match: names.get(match[0], match[0]), text)
-    text = re.sub(r"\b(?:typing|collections\.abc)\.", "", text)
-    optional = re.fullmatch(r"(: )?Optional\[(.*)\]", text)
-    return f"{optional[1] or ''}{optional[2]} | None" if optional else text
-
-
-def spelled_signature(signature: inspect.Signature, names: Mapping[str, str]) -> inspect.Signature:
-    """Returns a signature whose annotations are spelled as `spelled` does."""
-
-    def annotation(value: object) -> object:
-        if value is inspect.Parameter.empty:
-            return value
-        return Spelled(spelled(inspect.formatannotation(value), names))
-
-    parameters = [each.replace(annotation=annotation(each.annotation)) for each in signature.parameters.values()]
-    # pdoc's class decides how a signature is shown, and its constructor checks no order of parameters.
-    return type(signature)(parameters, return_annotation=annotation(signature.return_annotation))
 
 
 def outside_code(html: str, change: Callable[[str], str]) -> str:

@@ -71,8 +71,8 @@ def parse(text: str) -> tuple[Cell, ...]:
             cells.append(Cell(True, re.sub(r"(?m)^# ?", "", source), begin + skipped))
         elif not cells and (match := re.match(r'r?"""(.*?)"""\s*', source, re.DOTALL)):
             cells.append(Cell(True, match[1].strip(), begin + skipped))
-            if rest := source[match.end() :]:
-                cells.append(Cell(False, rest, begin + skipped + source[: match.end()].count("\n")))
+            if code := source[match.end() :]:
+                cells.append(Cell(False, code, begin + skipped + source[: match.end()].count("\n")))
         else:
             cells.append(Cell(False, source, begin + skipped))
 
@@ -176,4 +176,4 @@ def read(path: Path, stored: Path, *, run: bool = True, root: Path | None = None
     for number, (cell, output) in enumerate(zip(cells, placed, strict=True), 1):
         if output and output.error:
             failure = f"{path.name}, cell {number} (line {cell.line}): {output.error.strip().splitlines()[-1]}"
-    return Tutorial(path, title, summary, cells, placed, failure)
+    return Tutorial(path=path, title=title, summary=summary, cells=cells, outputs=placed, failure=failure)

@@ -4,6 +4,7 @@ import argparse
 import base64
 import importlib
 import importlib.metadata
+import importlib.util
 import json
 import re
 import shutil
@@ -82,8 +83,8 @@ def rendered(text: str) -> str:
 def readme_pages(root: Path | None) -> list[Page]:
     """Returns the README, and in a clone the README of the experiments."""
     if root is None:
-        text = importlib.metadata.metadata("jaxbandits").get_payload() or ""
-        sources = {"readme.html": ("README", str(text), "")}
+        text = importlib.metadata.metadata("jaxbandits")["Description"]
+        sources = {"readme.html": ("README", text, "")}
     else:
         sources = {"readme.html": ("README", (root / "README.md").read_text(), "")}
         if (root / "experiments" / "README.md").is_file():
@@ -99,7 +100,7 @@ def readme_pages(root: Path | None) -> list[Page]:
 
         def address(match: re.Match[str], base: str = base) -> str:
             path = "/".join(_normal((base + match[2]).split("/")))
-            # What is not shipped with the pages is no link.
+            # A file that is not shipped with the pages is no link.
             return f"{match[1]}{targets.get(path, '')}{match[3] or ''}{match[4]}"
 
         html = LINK.sub(address, rendered(text))
@@ -177,89 +178,89 @@ def options(arguments: list[str]) -> argparse.Namespace:
 def main(arguments: list[str]) -> int:
     """Writes all pages. Returns 1 if a tutorial failed, or if pdoc is missing."""
     given = options(arguments)
-    try:
-        import pdoc.render
-        import pygments.formatters
-    except ModuleNotFoundError:
+    if importlib.util.find_spec("pdoc") is None:
         print("The reference needs pdoc: pip install pdoc", file=sys.stderr)
         return 1
-    folder, root = given.folder, clone()
-    folder.mkdir(parents=True, exist_ok=True)
-    document_fields()
-
-    modules = module_pages.public_modules()
-    addresses = module_pages.urls(modules)
-    pages = readme_pages(root)
-    figures = [] if root is None else gallery(root)
+    root = clone()
     scripts = given.tutorials or (root and root / "experiments" / "tutorials")
-    paths = sorted(scripts.glob("*.py")) if scripts else []
+    paths = [path for path in sorted(scripts.glob("*.py")) if path.name[0] != "_"] if scripts else []
     if given.tutorials and not paths:
         print(f"no tutorial: {given.tutorials} has no file *.py", file=sys.stderr)
         return 1
-    stored = folder / "tutorials" / "results"
-    tutorials = [read(path, stored, run=not given.no_run, root=root) for path in paths if not path.name.startswith("_")]
-    tutorial_pages = [tutorial_page(tutorial, folder) for tutorial in tutorials]
+    stored = given.folder / "tutorials" / "results"
+    tutorials = [read(path, stored, run=not given.no_run, root=root) for path in paths]
+
+    document_fields()
+    write_pages(given.folder, root, tutorials)
+    print(f"written: {given.folder / 'index.html'}")
+    if root is None:
+        print("The gallery and the tutorials are in a clone of the repository: run the command there.")
+    failures = [tutorial.failure for tutorial in tutorials if tutorial.failure]
+    for failure in failures:
+        print(f"failed: {failure}", file=sys.stderr)
+    return 1 if failures else 0
+
+
+def write_pages(folder: Path, root: Path | None, tutorials: list[Tutorial]) -> None:
+    """Writes the pages, their style, and the search.
+
+    Args:
+        folder: output folder.
+        root: clone with README, gallery and experiments; None outside of one.
+        tutorials: tutorials with their results.
+    """
+    import pdoc.render
+    import pygments.formatters
+
+    modules = module_pages.public_modules()
+    addresses = module_pages.urls(modules)
+    readmes = readme_pages(root)
+    lessons = [tutorial_page(tutorial, folder) for tutorial in tutorials]
 
     pdoc.render.configure(docformat="google", template_directory=TEMPLATES, math=False, search=False)
     environment = pdoc.render.env
-    environment.filters.update(module_pages.filters(module_pages.public_names(modules), addresses))
-
-    def style(name: str) -> str:
-        return pygments.formatters.HtmlFormatter(style=name).get_style_defs(".pdoc-code")
+    environment.filters.update(module_pages.filters(modules, addresses))
+    environment.globals["shared"] = {
+        "version": importlib.metadata.version("jaxbandits"),
+        "modules": [(each.modulename, module_pages.url_of(each)) for each in modules],
+        "tutorials": [(page.title, page.url, each.summary) for page, each in zip(lessons, tutorials, strict=True)],
+        "readmes": [(page.title, page.url, headings(page.html)) for page in readmes],
+    }
 
     def write(url: str, text: str) -> None:
         (folder / url).parent.mkdir(parents=True, exist_ok=True)
         (folder / url).write_text(text)
 
     def linked(html: str, url: str, family: str = "") -> str:
-        root_of_page = "../" * url.count("/")
-        return scrollable(link_names(set_formulas(html), addresses, family=family, root=root_of_page))
-
-    shared = {
-        "version": importlib.metadata.version("jaxbandits"),
-        "modules": [(each.modulename, module_pages.url_of(each)) for each in modules],
-        "tutorials": [
-            (page.title, page.url, each.summary) for page, each in zip(tutorial_pages, tutorials, strict=True)
-        ],
-        "readmes": [(page.title, page.url, headings(page.html)) for page in pages],
-    }
-    environment.globals["shared"] = shared
+        return scrollable(link_names(set_formulas(html), addresses, family=family, root="../" * url.count("/")))
 
     def show(template: str, url: str, **values: Any) -> None:
-        text = environment.get_template(template).render(root="../" * url.count("/"), module=None, **values)
-        write(url, text)
+        page = environment.get_template(template)
+        write(url, page.render(root="../" * url.count("/"), module=None, **values))
 
-    write(
-        "style.css", environment.get_template("style.css.jinja2").render(light=style("default"), dark=style("monokai"))
-    )
+    colors = {
+        scheme: pygments.formatters.HtmlFormatter(style=name).get_style_defs(".pdoc-code")
+        for scheme, name in (("light", "default"), ("dark", "monokai"))
+    }
+    write("style.css", environment.get_template("style.css.jinja2").render(**colors))
     all_modules = {module.modulename: module for module in modules}
     for module in modules:
         write(module_pages.url_of(module), pdoc.render.html_module(module, all_modules))
-    for page in [*pages, *tutorial_pages]:
-        show(
-            "page.html.jinja2", page.url, title=page.title, content=linked(page.html, page.url), toc=headings(page.html)
-        )
-    for figure in figures:
-        (folder / "gallery").mkdir(exist_ok=True)
-        shutil.copyfile(
-            root / "experiments" / "gallery" / f"{figure.name}.png", folder / "gallery" / f"{figure.name}.png"
-        )
-    show("start.html.jinja2", "index.html", **start(linked, addresses), figures=figures, is_clone=root is not None)
+    for page in [*readmes, *lessons]:
+        content, contents = linked(page.html, page.url), headings(page.html)
+        show("page.html.jinja2", page.url, title=page.title, content=content, toc=contents)
+    if root is not None:
+        shutil.copytree(root / "experiments" / "gallery", folder / "gallery", dirs_exist_ok=True)
+    figures = [] if root is None else gallery(root)
+    show("start.html.jinja2", "index.html", **start(linked, addresses), figures=figures)
 
     entries = module_pages.module_entries(modules)
-    for page, role in [*((page, "page") for page in pages), *((page, "tutorial") for page in tutorial_pages)]:
-        text = re.sub(r"<[^>]+>", " ", page.html)
-        entries.append(module_pages.entry(page.title, page.url, role, text))
+    for role, pages in (("page", readmes), ("tutorial", lessons)):
+        for page in pages:
+            text = re.sub(r"<[^>]+>", " ", page.html)
+            entries.append(module_pages.entry(page.title, page.url, role, text))
     code = (TEMPLATES / "search.js").read_text()
     write("search.js", f"window.referenceEntries = {json.dumps(entries, ensure_ascii=False)};\n{code}")
-
-    print(f"written: {folder / 'index.html'}")
-    if root is None and not given.tutorials:
-        print("The gallery and the tutorials are in a clone of the repository: run the command there.")
-    failures = [tutorial.failure for tutorial in tutorials if tutorial.failure]
-    for failure in failures:
-        print(f"failed: {failure}", file=sys.stderr)
-    return 1 if failures else 0
 
 
 def start(linked: Callable[..., str], addresses: dict[str, str]) -> dict[str, Any]:

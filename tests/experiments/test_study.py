@@ -5,7 +5,7 @@ import pytest
 from matplotlib.figure import Figure
 
 from experiments import study
-from experiments.report import plus_minus
+from experiments.report import Line, plus_minus
 from jaxbandits import Status
 
 DELTAS = (0.1, 0.01)
@@ -56,6 +56,19 @@ def test_combinations_that_a_sweep_leaves_out_have_no_cell():
     assert list(made.cells) == [(10, "a"), (10, "b"), (20, "a")]
     assert study.by(made, "rule", made.sweeps).keys() == {"a", "b"}
     assert [each.quantity for each in study.by(made, "rule")["b"]] == ["10, b"]
+
+
+def test_numbers_that_are_not_random_are_lines_without_runs():
+    known = {"a": runs(100), "oracle": [Line("", 70.0), Line("", 80.0)]}
+    axes = {"rule": known, "delta": DELTAS}
+    made = study.crossed(axes, lambda rule: known[rule], rows="delta", more=lambda rule, delta: {"bound": 10 / delta})
+    assert [each.ours for each in study.by(made, "rule")["oracle"]] == [70, 80]
+    assert made.lines["oracle", 0.01] == Line("oracle, 0.01", 80.0, bound=1000)
+    assert list(study.errors(made)) == [("a", 0.1), ("a", 0.01)]
+    assert study.stops(made).measured == "3 of 4"
+    assert study.columns(made)["rule"].tolist() == ["a"] * 4
+    single = study.collected({"rule": ("a", "oracle")}, {"a": runs(100), "oracle": Line("", 70.0)})
+    assert single.lines["oracle",] == Line("oracle", 70.0)
 
 
 def test_by_groups_lines_in_order_and_at_a_value_of_another_axis(cells):

@@ -26,7 +26,9 @@ class Coins(NamedTuple):
 class Settings(NamedTuple):
     """The arguments that the factories of this family share.
 
-    A factory of a single learner takes no `n_agents`, and its horizon counts queries.
+    A factory of a single learner takes no `n_agents`, and its horizon counts queries. Both are sizes of arrays in the
+    state, so they are Python integers: a study over several horizons is one sweep per horizon, put together by
+    `jaxbandits.concatenate`.
     """
 
     candidates: Array  # float (M, d)     the run has their dtype

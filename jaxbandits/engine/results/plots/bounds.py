@@ -34,13 +34,14 @@ def bound_values(bound: Bound, x: np.ndarray) -> np.ndarray:
     else:
         values = bound
     try:
-        numbers = np.asarray(values, float)
+        # A flag would count as 0 or 1.
+        numbers = None if isinstance(values, bool) else np.asarray(values, float)
     except (TypeError, ValueError):
         numbers = None
     # A function may return arrays of one number.
     if numbers is not None and callable(bound) and numbers.size == len(x):
         numbers = numbers.reshape(len(x))
-    if numbers is None or numbers.shape not in ((), x.shape) or np.isnan(numbers).any():
+    if numbers is None or numbers.shape not in ((), x.shape) or not np.isfinite(numbers).all():
         raise ValueError(f"bound must {FORMS}, {len(x)} in all, got {show(bound)}")
     return np.broadcast_to(numbers, x.shape)
 

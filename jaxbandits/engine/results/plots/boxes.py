@@ -5,13 +5,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from jaxbandits.engine.results.plots.lines import TOP, Columns
-from jaxbandits.engine.results.plots.looks import Look
+from jaxbandits.engine.results.plots.looks import UNNAMED, Look
 from jaxbandits.engine.results.statistics import STATISTICS, count_endings, describe, finished_runs, grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 GAP = 0.12  # share of a box's place that stays empty
+SLIM = 0.15  # width of a box, up to which its marker is smaller; categories are at distance 1
 
 
 class Boxes(NamedTuple):
@@ -47,12 +48,12 @@ def draw_boxes(ax: "Axes", group: Boxes, look: Look, width: float) -> None:
         manage_ticks=False,
         boxprops={"facecolor": look.color, "edgecolor": "black", "linewidth": 0.8, "hatch": look.hatch, "alpha": 0.65},
         medianprops={"color": "black", "linewidth": 1.8},
-        meanprops={"marker": look.marker, "mfc": "white", "mec": "black", "markersize": 4},
+        meanprops={"marker": look.marker, "mfc": "white", "mec": "black", "markersize": 4 if width > SLIM else 2.5},
         whiskerprops=thin,
         capprops=thin,
     )
     for box in drawn["boxes"][:1]:
-        box.set_label(group.label or "_")
+        box.set_label(group.label or UNNAMED)
     for n in np.flatnonzero(group.cut):
         top = group.table["q95"][n]
         style = {"marker": "^", "linestyle": "", "color": look.color, "fillstyle": "none", "markersize": 8}

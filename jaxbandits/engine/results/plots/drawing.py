@@ -1,6 +1,5 @@
 """`Results.plot`: reads its arguments, and draws lines, boxes or error rates with their axes and legend."""
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,9 +18,10 @@ if TYPE_CHECKING:
 
 RATIO = 10  # smallest ratio of largest to smallest value that makes an axis logarithmic by default
 SHARE = 0.8  # share of the place of a category that its boxes or points take
+ASIDE = 0.4  # share of the distance of two numbers on an axis that the error rates at each of them take
 CROWDED = 9  # characters of all categories per inch of the axes' width, beyond which their names are turned
-MISSING = "runs censored or failed"
-BOUND_DASHES = (0, (6, 2))  # dashes of a bound, longer than those of any group of runs
+MISSING = "censored or failed"
+BOUND_DASHES = (0, (6, 2))  # dashes of a bound, longer than the dashes of any group of runs
 DELTA_DASHES = (0, (1, 1))
 
 
@@ -48,7 +48,7 @@ def draw(
     *,
     x: str | None,
     y: str,
-    by: str | Sequence[str] | None,
+    by: str | tuple[str, ...] | None,
     kind: str | None,
     band: str | None,
     bound: Bound | None,
@@ -96,6 +96,8 @@ def draw(
     for n, (group, look) in enumerate(zip(groups, looks, strict=True)):
         if axis.categories:
             group = group._replace(x=places[group.x] + (n - (len(groups) - 1) / 2) * width)
+        elif kind == "error":
+            group = group._replace(x=_beside(group.x, axis.at, n, len(groups), is_log=ax.get_xscale() == "log"))
         if kind == "box":
             draw_boxes(ax, group, look, width)
         else:
@@ -123,11 +125,13 @@ def _value_column(columns: Columns, y: str, kind: str | None) -> str:
     return value
 
 
-def _group_columns(columns: Columns, by: str | Sequence[str] | None, x: str | None) -> dict[str, str]:
+def _group_columns(columns: Columns, by: str | tuple[str, ...] | None, x: str | None) -> dict[str, str]:
     """Returns the columns that define the groups. If `by` is None, `rule` where there are several rules."""
     if by is None:
-        several = "rule" in columns and x != "rule" and (columns["rule"] != columns["rule"][:1]).any()
-        return {"rule": "rule"} if several else {}
+        rule = full_name("rule", scalar_columns(columns))
+        if rule is None or x in ("rule", rule) or (columns[rule] == columns[rule][:1]).all():
+            return {}
+        return {"rule": rule}
     return group_names(by, scalar_columns(columns)) if by not in ((), []) else {}
 
 
@@ -203,12 +207,20 @@ def _set_categories(ax: "Axes", axis: Axis) -> np.ndarray:
     ax.xaxis.update_units(axis.categories)
     places = np.asarray(ax.convert_xunits(axis.categories), float)
     ax.set_xlim(-0.5, max(places.max() + 0.5, ax.get_xlim()[1] if ax.has_data() else 0))
-    width = ax.get_position().width * ax.figure.get_size_inches()[0]
+    width = ax.bbox.width / ax.figure.dpi
     if sum(len(name) + 2 for name in axis.categories) > CROWDED * width:
         ax.tick_params("x", rotation=30)
         for label in ax.get_xticklabels():
             label.set(ha="right", rotation_mode="anchor")
     return places
+
+
+def _beside(x: np.ndarray, values: np.ndarray, nth: int, count: int, *, is_log: bool) -> np.ndarray:
+    """Moves the points of the n-th of several groups aside, so that intervals at one value do not hide each other."""
+    at = np.unique(np.log(values[values > 0]) if is_log else values.astype(float))
+    distance = np.diff(at).min() if len(at) > 1 else 1.0
+    shift = (nth - (count - 1) / 2) * ASIDE * distance / count
+    return x * np.exp(shift) if is_log else x + shift
 
 
 def _set_scales(ax: "Axes", axis: Axis, groups: list[Any], limits: list[Limit], log: str | None) -> None:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.engine.results.plots.looks import Look
+from jaxbandits.engine.results.plots.looks import UNNAMED, Look
 from jaxbandits.engine.results.statistics import clopper_pearson, count_endings, describe, finished_runs, grouped
 
 if TYPE_CHECKING:
@@ -95,8 +95,7 @@ def draw_line(ax: "Axes", line: Line, look: Look, nth: int, *, has_band: bool) -
     middle = np.where(is_limit, np.nan, line.middle)
     marked = _marked(line.x, nth, is_log=ax.get_xscale() == "log")
     style = {"color": look.color, "linestyle": look.dashes, "marker": look.marker, "markersize": 5}
-    # The label "_" keeps a line out of the legend.
-    ax.plot(line.x, middle, **style, markevery=marked.tolist(), label=line.label or "_")
+    ax.plot(line.x, middle, **style, markevery=marked.tolist(), label=line.label or UNNAMED)
     if has_band and len(line.x) > 1:
         ax.fill_between(line.x, line.low, line.high, color=look.color, alpha=0.18, linewidth=0)
     _draw_bars(ax, line, marked[np.isfinite(line.low[marked]) & ~is_limit[marked]], look)
@@ -110,8 +109,8 @@ def _marked(x: np.ndarray, nth: int, *, is_log: bool) -> np.ndarray:
         return np.arange(len(x))
     along = np.log(np.maximum(x, np.min(x[x > 0]))) if is_log else x.astype(float)
     shares = (np.arange(MARKED) + (nth % BETWEEN + 0.5) / BETWEEN) / MARKED
-    wanted = along[0] + (along[-1] - along[0]) * shares
-    return np.unique(np.abs(along[:, None] - wanted).argmin(axis=0))
+    marks = along[0] + (along[-1] - along[0]) * shares
+    return np.unique(np.abs(along[:, None] - marks).argmin(axis=0))
 
 
 def _draw_bars(ax: "Axes", line: Line, at: np.ndarray, look: Look) -> None:

@@ -13,6 +13,8 @@ DASHES = "-", "--", "-.", ":"
 MARKERS = "osDvPX*<>dph"  # "^" is left out: it marks missing runs
 HATCHES = "", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "||||"
 
+UNNAMED = "_runs"  # label of a group without a name: the underscore keeps it out of the legend
+
 
 class Look(NamedTuple):
     """Colour, dashes, marker and hatch of a group of runs."""
@@ -36,13 +38,14 @@ def next_looks(ax: "Axes", count: int, *, has_dashes: bool) -> list[Look]:
     from matplotlib.colors import to_rgba
 
     taken = {(to_rgba(line.get_color()), line.get_linestyle(), line.get_marker()) for line in ax.get_lines()}
-    drawn = sum(not handle.get_label().startswith("_") for handle in [*ax.get_lines(), *ax.patches])
+    labels = [str(artist.get_label()) for artist in [*ax.get_lines(), *ax.patches]]
+    drawn = sum(label == UNNAMED or (label != "" and label[0] != "_") for label in labels)
     looks = []
     for n in range(drawn, drawn + count):
         color = _next_color(ax, n)
-        for dashes, marker in _shapes(n, has_dashes=has_dashes):
-            if (to_rgba(color), dashes, marker) not in taken:
-                break
+        dashes, marker = next(
+            shape for shape in _shapes(n, has_dashes=has_dashes) if (to_rgba(color), *shape) not in taken
+        )
         taken.add((to_rgba(color), dashes, marker))
         looks.append(Look(color, dashes, marker, HATCHES[n % len(HATCHES)]))
     return looks

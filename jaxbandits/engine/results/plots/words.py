@@ -12,9 +12,13 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 LABEL_WIDTH = 36  # characters of an axis label, beyond which it is broken
-NARROW = 4.5  # width in inches below which the legend stands above the axes instead of beside them
+# Width of a figure in inches, below which the legend stands above the axes; wider, it stands beside them.
+NARROW = 4.5
 LEGEND_ROWS = 20  # largest number of rows of a legend beside the axes
-PER_INCH = 13  # characters of a legend per inch
+HANDLE = 9  # width of a legend's handle and its margins, in characters
+CHARACTER = 0.46  # width of a character of a small font, as a share of the normal font size
+WIDENED = 1.1  # factor by which a constrained layout widens axes
+POINTS = 72  # points per inch
 
 
 def column_words(name: str) -> str:
@@ -45,13 +49,16 @@ def set_legend(ax: "Axes", title: str) -> None:
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    style: dict[str, Any] = {"title": title or None, "handlelength": 3}
+    style: dict[str, Any] = {"title": title or None, "handlelength": 2.6}
     figure = ax.figure
-    width = figure.get_size_inches()[0]
-    if figure.get_layout_engine() is None or len(figure.axes) > 1:
+    if figure.get_layout_engine() is None:
         style["loc"] = "best"
-    elif width < NARROW:
-        columns = int(width * PER_INCH / (max(map(len, labels)) + 7))
+    elif figure.bbox.width / figure.dpi < NARROW or len(figure.axes) > 1:
+        from matplotlib import rcParams
+
+        inches = WIDENED * ax.bbox.width / figure.dpi
+        characters = inches * POINTS / (CHARACTER * rcParams["font.size"])
+        columns = int(characters / (max(map(len, labels)) + HANDLE))
         style |= {"loc": "lower left", "bbox_to_anchor": (0, 1.02), "ncols": min(max(columns, 1), len(labels))}
         style |= {"fontsize": "small", "borderaxespad": 0.0}
     else:
