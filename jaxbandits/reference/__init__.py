@@ -6,7 +6,7 @@ and a table of all algorithms. A search works in a browser without a server or a
 """
 
 from jaxbandits.reference.facts import Facts, all_facts, factories, facts_of, is_factory
-from jaxbandits.reference.fields import document_fields, meanings, structs
+from jaxbandits.reference.fields import document_fields, structs
 from jaxbandits.reference.writing import main
 
 __all__ = [
@@ -17,6 +17,5 @@ __all__ = [
     "facts_of",
     "is_factory",
     "main",
-    "meanings",
     "structs",
 ]

@@ -93,16 +93,16 @@ def rounded_up(ratios: Sequence[Fraction], number: Array) -> Array:
 
     def double(i: Array, division: tuple[Array, Array]) -> tuple[Array, Array]:
         """Appends the next lower bit of the number: a long division, as 64 bit may be switched off."""
-        quotient, rest = division[0] << 1, division[1] << 1
-        carry = rest >= denominators
-        quotient, rest = quotient + carry.astype(jnp.uint32), jnp.where(carry, rest - denominators, rest)
-        rest = rest + ((bits >> (30 - i.astype(jnp.uint32))) & 1) * numerators
-        carry = rest >= denominators
-        return quotient + carry.astype(jnp.uint32), jnp.where(carry, rest - denominators, rest)
+        quotient, remainder = division[0] << 1, division[1] << 1
+        carry = remainder >= denominators
+        quotient, remainder = quotient + carry.astype(jnp.uint32), jnp.where(carry, remainder - denominators, remainder)
+        remainder = remainder + ((bits >> (30 - i.astype(jnp.uint32))) & 1) * numerators
+        carry = remainder >= denominators
+        return quotient + carry.astype(jnp.uint32), jnp.where(carry, remainder - denominators, remainder)
 
     nothing = jnp.zeros(len(ratios), jnp.uint32)
-    quotient, rest = lax.fori_loop(0, 31, double, (nothing, nothing))
-    return (quotient + (rest > 0).astype(jnp.uint32)).astype(jnp.int32)
+    quotient, remainder = lax.fori_loop(0, 31, double, (nothing, nothing))
+    return (quotient + (remainder > 0).astype(jnp.uint32)).astype(jnp.int32)
 
 
 def fraction_above(ratio: Fraction, largest: int) -> Fraction:
@@ -133,11 +133,11 @@ def merged(targets: Array) -> Schedule:
     number = targets.shape[0]
     is_last = jnp.append(targets[1:] != targets[:-1], True)
     phases = jnp.sum(is_last, dtype=jnp.int32)
-    place = jnp.cumsum(is_last, dtype=jnp.int32) - 1  # of the phases that remain
-    places = jnp.arange(number + 1, dtype=jnp.int32)
-    is_there = is_last[None] & (place[None] == places[:, None])
+    position = jnp.cumsum(is_last, dtype=jnp.int32) - 1
+    positions = jnp.arange(number + 1, dtype=jnp.int32)
+    is_there = is_last[None] & (position[None] == positions[:, None])
     kept = number - jnp.arange(number, dtype=jnp.int32)
-    is_over = places >= phases
+    is_over = positions >= phases
     ends = jnp.sum(jnp.where(is_there, targets[None], 0), axis=1, dtype=jnp.int32)
     sizes = jnp.sum(jnp.where(is_there, kept[None], 0), axis=1, dtype=jnp.int32)
     return Schedule(jnp.where(is_over, targets[-1], ends), jnp.where(is_over, 1, sizes), phases)
