@@ -71,8 +71,8 @@ def sweep(
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) with
             a `jaxbandits.record` of every run. It is traced for a single lane, and one compilation serves the whole
             table. `key` is the run's own, for random instances and for the stream of an environment. It depends on the
-            root key, row and seed alone. Sweeps of several algorithms under one root key thus have the same rewards
-            (see `jaxbandits.streams`).
+            root key, row and seed alone. Sweeps of several algorithms under one root key have the same rewards if
+            the environment is given `stream=key` (see `jaxbandits.streams`), and are then compared in pairs.
         tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), as from `jaxbandits.grid`
             and `jaxbandits.rows`. If None, there is a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs unchanged.
