@@ -25,11 +25,21 @@ SETTINGS = {
     "alternatives": np.array([[0.2, 0.3]]),
     "store": None,
 }
+# A store may be any new folder.
+FINE = {"alternatives": ("none",), "store": ("none", "string", "number")}
+
+
+def is_one(answer):
+    return answer == 1
+
+
 CALLS = {
     "error_probability": Call(
-        rare.error_probability, SETTINGS | {"max_rounds": 50, "wrong": lambda answer: answer == 1}
+        rare.error_probability,
+        SETTINGS | {"max_rounds": 50, "wrong": is_one},
+        fine=FINE | {"wrong": ("none",)},
     ),
-    "tail_probability": Call(rare.tail_probability, SETTINGS | {"pulls": 10}),
+    "tail_probability": Call(rare.tail_probability, SETTINGS | {"pulls": 10}, fine=FINE),
     "splitting": Call(
         rare.splitting,
         {
@@ -44,5 +54,8 @@ CALLS = {
             "lanes": 5,
             "replications": 2,
         },
+        # The user's own `build` judges an instance.
+        fine=dict.fromkeys(("level", "levels", "max_rounds", "wrong"), ("none",))
+        | {"instance": ("none", "string", "number", "list", "nan_inside")},
     ),
 }
