@@ -62,23 +62,34 @@ def model_of(build: Build, instance: Any, key: Key) -> Model:
     """
     checks.function("build", build, "(instance, key)")
     checks.key("key", key)
+    require_instance(instance)
     families = {
         mab.Instance: _arms_of_mab,
         linear_family.Instance: _linear,
         cpe.Instance: _arms_of_cpe,
         fullbandit.Instance: _superarms,
     }
-    family = families.get(type(instance))
-    if family is None:
-        names = "mab, linear, cpe or fullbandit"
-        raise ValueError(f"{NONE} {checks.show(instance)}. instance must be an Instance of {names}")
-    require(checks.is_concrete(*jax.tree.leaves(instance)), "instance", "be known before tracing", instance)
+    family = families[type(instance)]
     job = make_job(build, None, seeds=1, key=key, max_rounds=1)
     algorithm, environment, _ = build_row(job, instance, key)
     require_plain(environment)
     model = family(instance, algorithm)
     _require_its_rewards(job, model, algorithm, key)
     return model
+
+
+def require_instance(instance: Any) -> int:
+    """Returns the number of parameters; raises `ValueError` unless it is an instance of a family, and is known."""
+    if not isinstance(instance, (mab.Instance, linear_family.Instance, cpe.Instance, fullbandit.Instance)):
+        names = "mab, linear, cpe or fullbandit"
+        raise ValueError(f"{NONE} {checks.show(instance)}. instance must be an Instance of {names}")
+    require(checks.is_concrete(*jax.tree.leaves(instance)), "instance", "be known before tracing", instance)
+    name = "means" if isinstance(instance, mab.Instance) else "theta"
+    if isinstance(instance, mab.Instance):
+        # Making an environment checks the instance, and compiles nothing.
+        mab.environment(instance)
+    values = checks.array(f"instance.{name}", getattr(instance, name), ("P",), finite=True)
+    return int(values.shape[0])
 
 
 def require_plain(environment: Environment) -> None:
@@ -188,7 +199,6 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
     kind = KINDS.get(type(problem).__name__)
     if kind is None:
         raise ValueError(f"{NONE} {checks.show(problem)}. instance must have rewards of an exponential family")
-    mab.is_right(instance, 0)
     means = np.asarray(instance.means, np.float64)
     laws.require_inside("instance.means", kind, means)
     arms = Arms(kind, means, float(getattr(problem, "noise_scale", 1.0)))
