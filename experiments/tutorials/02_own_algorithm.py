@@ -51,7 +51,7 @@ def explorer(K, *, delta, confidence=2.0):
 instance = mab.gaussian([0.5, 0.3, 0.0])
 mine = explorer(3, delta=0.1)
 environment = mab.environment(instance, mine)
-jaxbandits.testing.check(mine, environment, key=jax.random.key(0), rounds=2_000)
+jaxbandits.testing.check(mine, environment, key=jax.random.key(0), rounds=20_000)
 
 # %% [markdown]
 # `trace` keeps every round of one run, `testing.replay` feeds its observations to another program, or to another
