@@ -12,14 +12,14 @@ import shlex
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from experiments import experiments, load
 from experiments.bench import BENCHES, STORED
 from experiments.files import atomically, save
-from experiments.report import record, table
-from experiments.settings import Settings, add_common, settings_of, stamp
+from experiments.report import Report, record, table
+from experiments.settings import Settings, add_common, add_parameters, assigned, parameters, settings_of, stamp
 from jaxbandits import __version__, process_pool
 from jaxbandits.engine.sweep.layout import cores
 
@@ -46,6 +46,8 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     parser.add_argument("name", choices=[name], help=argparse.SUPPRESS)
     parser.set_defaults(run=module.run)
     add_common(parser)
+    if name not in elsewhere:
+        add_parameters(parser, module.run)
     getattr(module, "add_arguments", lambda parser: None)(parser)
     return parser
 
@@ -81,7 +83,7 @@ def main(arguments: list[str]) -> int:
     started = time.perf_counter()
     try:
         with placed(settings, options, chosen) as placed_settings:
-            report = run(placed_settings)
+            report = run(placed_settings, **settings.chosen)
     except KeyboardInterrupt as interrupt:
         kept = str(interrupt) or f"finished runs are stored in {options.store}; the same call resumes from them"
         if bench and options.bench not in STORED:
@@ -92,6 +94,8 @@ def main(arguments: list[str]) -> int:
         return 130
     seconds = time.perf_counter() - started
     name = f"bench_{options.bench}" if bench else chosen
+    if settings.chosen:
+        report, name = told(report, run, settings), f"{name}_{suffix(settings)}"
     written = save(report, name, options.out)
     print(f"\n{table(report)}\n")
     device = jax.devices()[0]
@@ -103,6 +107,7 @@ def main(arguments: list[str]) -> int:
     written.append(options.out / f"{name}.json")
     facts = {"command": f"python -m experiments {shlex.join(arguments)}", "seconds": seconds, "machine": machine}
     facts |= {"versions": versions, "pulls": sum(pulls), "stamp": stamp(chosen, settings)}
+    facts |= {"set": settings.chosen} if settings.chosen else {}
     text = json.dumps(record(report) | facts, indent=1)
     atomically(written[-1], lambda path: path.write_text(text))
     print("written:", ", ".join(map(str, written)))
@@ -110,10 +115,27 @@ def main(arguments: list[str]) -> int:
     return int(bench and options.bench == "programs" and not all(claim.holds for claim in report.claims))
 
 
+def told(report: Report, run: Callable, settings: Settings) -> Report:
+    """Adds to the title and to the notes which parameters were set."""
+    known = parameters(run)
+    shown = {name: f"{name} = {assigned(value)}" for name, value in settings.chosen.items()}
+    defaults = ", ".join(f"{text} (default {assigned(known[name])})" for name, text in shown.items())
+    title = f"{report.title} [set: {', '.join(shown.values())}]"
+    return report._replace(title=title, notes=[*report.notes, f"Set on the command line: {defaults}."])
+
+
+def suffix(settings: Settings) -> str:
+    """Returns the parameters that were set, for the names of files."""
+    return "_".join(f"{name}={assigned(value)}" for name, value in settings.chosen.items())
+
+
 @contextlib.contextmanager
 def placed(settings: Settings, options: argparse.Namespace, name: str) -> Iterator[Settings]:
-    """Adds a store and workers to the settings. Workers need a store: without --store it is temporary."""
-    store = options.store and options.store / name.partition("_")[0]
+    """Adds a store and workers to the settings. Workers need a store: without --store it is temporary.
+
+    Runs with other parameters have a folder of their own, because sweeps are named alike.
+    """
+    store = options.store and options.store / name.partition("_")[0] / suffix(settings)
     with contextlib.ExitStack() as stack:
         executor = None
         if options.workers > 1:

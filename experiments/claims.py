@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, listed, number
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, columns_of, listed, number
 from jaxbandits import Results, Status
 
 # Probability of blaming a delta-correct algorithm that errs as often as it may.
@@ -16,7 +16,7 @@ Values = Mapping[Any, float] | Sequence[float] | np.ndarray  # numbers that a cl
 
 def column(sweeps: Iterable[Results | Columns], name: str) -> np.ndarray:
     """Returns a column of all runs of several sweeps."""
-    return np.concatenate([(s.columns if isinstance(s, Results) else s)[name] for s in sweeps])
+    return np.concatenate([columns_of(sweep)[name] for sweep in sweeps])
 
 
 def every_run_stops(sweeps: Iterable[Results | Columns], what: str = "every run stops") -> Claim:
@@ -71,9 +71,35 @@ def errors(sweeps: Iterable[Results | Columns], right: str = "right") -> tuple[i
     return int(np.sum(stopped & ~is_right)), int(stopped.sum())
 
 
+def errors_of(sweep: Results | Columns) -> tuple[int, int]:
+    """Counts the wrong answers, by a column `wrong` or `right`, and the runs that stopped."""
+    columns = columns_of(sweep)
+    stopped = columns["status"] == Status.STOPPED
+    wrong = columns["wrong"] if "wrong" in columns else ~columns["right"]
+    return int(np.sum(wrong & stopped)), int(np.sum(stopped))
+
+
 def errors_are_rare(sweeps: Iterable[Results | Columns], delta: float, *, right: str = "right", who: str = "") -> Claim:
     """Claims that the runs that stopped are right as often as promised."""
     return answers_are_right(*errors(sweeps, right), delta, who)
+
+
+def above_bound(lines: Iterable[Line]) -> Claim:
+    """Claims that no mean is below the lower bound that its line has."""
+    ratios = {each.quantity: each.ours / each.bound for each in lines if each.bound}
+    least = min(ratios, key=ratios.__getitem__)
+    measured = f"at least {ratios[least]:.2f} ({least})"
+    return Claim("no mean is below T* kl(delta, 1 - delta)", measured, ratios[least] >= 1)
+
+
+def apart(statement: str, lines: Mapping[Any, Line], examples: Mapping[Any, tuple[float, float]]) -> Claim:
+    """Claims that means are within four standard errors of another program's, each (mean, standard error)."""
+    off = {
+        key: (lines[key].ours - mean) / float(np.hypot(lines[key].se, se))
+        for key, (mean, se) in examples.items()
+        if key in lines
+    }
+    return between(statement, off, -STANDARD_ERRORS, STANDARD_ERRORS, "+.1f")
 
 
 def below(statement: str, values: Values, most: float = 1.0, form: str = ".3g") -> Claim:

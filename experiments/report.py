@@ -53,6 +53,21 @@ class Report(NamedTuple):
 # Rows of a sweep as lines of a table
 
 
+def columns_of(sweep: Results | Columns) -> Columns:
+    """Returns the columns of a sweep."""
+    return sweep.columns if isinstance(sweep, Results) else sweep
+
+
+def chosen(sweep: Results | Columns, where: Any) -> dict[str, np.ndarray]:
+    """Selects the runs where `where` (runs,) is True."""
+    return {name: values[where] for name, values in columns_of(sweep).items()}
+
+
+def row_of(sweep: Results | Columns, n: int) -> dict[str, np.ndarray]:
+    """Selects the columns of one row of a sweep."""
+    return chosen(sweep, columns_of(sweep)["row"] == n)
+
+
 def line(
     quantity: str, values: np.ndarray, *, status: np.ndarray | None = None, printed_runs: int | None = None, **more: Any
 ) -> Line:
@@ -78,7 +93,7 @@ def line_of(
     quantity: str, sweep: Results | Columns, where: Any = slice(None), *, unit: float = 1.0, **more: Any
 ) -> Line:
     """Returns the mean pulls of the stopped runs that `where` selects, in the unit of `printed`."""
-    columns = sweep.columns if isinstance(sweep, Results) else sweep
+    columns = columns_of(sweep)
     ours = line(quantity, columns["pulls"][where], status=columns["status"][where], **more)
     return ours._replace(ours=ours.ours / unit, se=ours.se / unit, printed_se=ours.printed_se / unit)
 
@@ -87,7 +102,7 @@ def lines_by(
     labels: Iterable[str], sweep: Results | Columns, *, by: str = "row", values: str = "pulls", **more: Any
 ) -> list[Line]:
     """Returns a line for every row of a sweep, or for every number in another column."""
-    columns = sweep.columns if isinstance(sweep, Results) else sweep
+    columns = columns_of(sweep)
     return [
         line(label, columns[values][columns[by] == n], status=columns["status"][columns[by] == n], **more)
         for n, label in enumerate(labels)
@@ -110,7 +125,7 @@ def means(lines: Iterable[Line]) -> np.ndarray:
 
 def joined(parts: Mapping[Any, Results | Columns], label: str = "algorithm") -> dict[str, np.ndarray]:
     """Stacks the columns that several sweeps share, with a column `label` that names the sweep."""
-    tables = {key: part.columns if isinstance(part, Results) else part for key, part in parts.items()}
+    tables = {key: columns_of(part) for key, part in parts.items()}
     shared = set.intersection(*(set(part) for part in tables.values()))
     columns = {label: np.concatenate([np.full(len(part["row"]), _name(key)) for key, part in tables.items()])}
     for name in next(iter(tables.values())):

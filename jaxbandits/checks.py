@@ -72,14 +72,14 @@ def constant(value: Any, dtype: Any) -> Array:
         return jax.device_put(np.asarray(value).astype(dtype))  # compiles nothing, as `jnp.asarray` does
 
 
-def require(holds: Any, name: str, expected: str, got: Any) -> None:
-    """Raises `ValueError("NAME must EXPECTED, got GOT")` unless all of `holds`, of any shape, is true.
+def require(holds: Any, name: str, expected: str, got: Any, *, advice: str = "") -> None:
+    """Raises `ValueError("NAME must EXPECTED, got GOT. ADVICE")` unless all of `holds`, of any shape, is true.
 
     A traced `holds` becomes a `debug_check`, so a factory may be called inside `jit` and `vmap`.
     """
     if is_concrete(holds):
         if not bool(np.all(holds)):
-            raise ValueError(f"{name} must {expected}, got {show(got)}")
+            raise ValueError(f"{name} must {expected}, got {show(got)}{advice and f'. {advice}'}")
         return
     if not _TRACED.get():
         return
@@ -154,7 +154,7 @@ def not_negative(name: str, value: Any, *, finite: bool = True) -> Any:
     return real(name, value, least=0, finite=finite)
 
 
-def whole(name: str, value: Any, *, least: int | None = None, most: int | None = None) -> int:
+def whole(name: str, value: Any, *, least: int | None = None, most: int | None = None, advice: str = "") -> int:
     """Checks a whole number that shapes the program: a Python or NumPy integer, never traced, and no bool.
 
     Args:
@@ -162,6 +162,7 @@ def whole(name: str, value: Any, *, least: int | None = None, most: int | None =
         value: the argument.
         least: it must be at least this.
         most: it must be at most this.
+        advice: end of the message.
 
     Returns:
         The value as a Python int.
@@ -172,11 +173,12 @@ def whole(name: str, value: Any, *, least: int | None = None, most: int | None =
     expected = _range("an integer", least=least, most=most)
     # An array is refused as well, but a column of a task table arrives here as a tracer.
     if isinstance(value, jax.core.Tracer):
-        advice = "it shapes the program, so make a sweep for each value, and jaxbandits.concatenate them"
-        raise ValueError(f"{name} must {expected}, got {show(value)}: {advice}")
+        reason = "it shapes the program, so make a sweep for each value, and jaxbandits.concatenate them"
+        raise ValueError(f"{name} must {expected}, got {show(value)}: {reason}")
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise ValueError(f"{name} must {expected}, got {show(value)}")
-    require((least is None or value >= least) and (most is None or value <= most), name, expected, value)
+        raise ValueError(f"{name} must {expected}, got {show(value)}{advice and f'. {advice}'}")
+    is_within = (least is None or value >= least) and (most is None or value <= most)
+    require(is_within, name, expected, value, advice=advice)
     return int(value)
 
 
@@ -245,11 +247,14 @@ def function(name: str, value: Any, of: str = "") -> Any:
     return value
 
 
-def instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Any:
-    """Checks an object of one of these classes."""
+def instance(name: str, value: Any, kinds: type | tuple[type, ...], *, advice: str = "") -> Any:
+    """Checks an object of one of these classes; `advice` ends the message."""
     if not isinstance(value, kinds):
+        # An instance, with the truth, stands where what a learner may know belongs.
+        if isinstance(getattr(value, "problem", None), kinds):
+            advice = "Write instance.problem"
         names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
-        raise ValueError(f"{name} must be of type {names}, got {show(value)}")
+        raise ValueError(f"{name} must be of type {names}, got {show(value)}{advice and f'. {advice}'}")
     return value
 
 
@@ -412,7 +417,9 @@ def _kind(value: Any) -> str:
 
 def _from_lists(name: str, value: Any, expected: str) -> Any:
     """Converts nested lists to an array. Their leaves may be arrays, also traced ones."""
-    refused = ValueError(f"{name} must {expected}, got {show(value)}")
+    # An instance stands where one of its arrays belongs.
+    advice = f". Write instance.{name}" if name in getattr(value, "_fields", ()) else ""
+    refused = ValueError(f"{name} must {expected}, got {show(value)}{advice}")
     if value is None or isinstance(value, (str, bytes, dict, set)) or hasattr(value, "_fields"):
         raise refused
     try:

@@ -4,16 +4,15 @@ import importlib
 import inspect
 import pkgutil
 import re
-import sys
 from functools import reduce
 from typing import get_args
 
 import pytest
 
 import jaxbandits
-from jaxbandits import Algorithm, reference
+from jaxbandits import reference
 
-FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback")
+FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "rare")
 MODULES = ("jaxbandits", *(f"jaxbandits.{family}" for family in FAMILIES))
 PUBLIC = [
     pytest.param(getattr(importlib.import_module(module), name), id=f"{module}.{name}")
@@ -26,12 +25,6 @@ STRUCTS = [public for public in PUBLIC if hasattr(public.values[0], "_fields")]
 # Docstrings that give shapes themselves, in Args, or by naming the function with the same arguments.
 ARGUMENTS = re.compile(r"Args:|[Aa]rguments|[Aa]s (?:in |for )?`|\((?:[A-Za-z0-9+-]+(?:, ?[A-Za-z0-9+-]+)*,?)?\)")
 SOURCE = re.compile(r"Source:|\(\d{4}\)|Theorem|Lemma|Proposition|[Ee]quation|Algorithm \d|Section|\bours\b|[Aa]s `")
-
-
-def is_factory(public):
-    """True if `public` makes an algorithm, but not from another one."""
-    signature = inspect.signature(public)
-    return signature.return_annotation is Algorithm and "algorithm" not in signature.parameters
 
 
 def test_all_lists_importable_names_once():
@@ -67,7 +60,11 @@ def test_arguments_are_typed_and_have_shapes(public):
 
 @pytest.mark.parametrize(
     "public",
-    [each for each in FUNCTIONS if is_factory(each.values[0]) or each.values[0].__module__.endswith("complexity")],
+    [
+        each
+        for each in FUNCTIONS
+        if reference.is_factory(each.values[0]) or each.values[0].__module__.endswith("complexity")
+    ],
 )
 def test_algorithms_and_bounds_name_their_source(public):
     assert SOURCE.search(inspect.getdoc(public))
@@ -80,23 +77,6 @@ def test_returned_structs_are_public():
         returned = function.__annotations__.get("return")
         for kind in (returned, *get_args(returned)):
             assert not hasattr(kind, "_fields") or kind in shown, (function.__name__, kind)
-
-
-@pytest.mark.wide
-def test_reference_describes_fields_and_omits_methods_of_arrays(tmp_path, monkeypatch):
-    with monkeypatch.context() as patch:
-        for kind in reference.structs():  # restored at the end of the context
-            for name in kind._fields:
-                patch.setattr(getattr(kind, name), "__doc__", getattr(kind, name).__doc__)
-        patch.setattr(sys, "path", list(sys.path))  # pdoc reorders it
-        assert reference.main([str(tmp_path)]) == 0
-    page = (tmp_path / "jaxbandits" / "base.html").read_text()
-    assert "Alias for field number" not in page
-    assert "oracle queries spent" in page
-    assert "block_until_ready" not in page  # a method of jax.Array
-    for name in ("engine", "numerics", "testing", *FAMILIES):
-        assert list(tmp_path.glob(f"jaxbandits/{name}*")), name
-    assert "LowerBound" in (tmp_path / "jaxbandits" / "linear.html").read_text()
 
 
 @pytest.mark.parametrize("public", STRUCTS)

@@ -6,17 +6,18 @@ one batch of lanes, where lanes whose run has ended idle.
 """
 
 import itertools
+from collections.abc import Mapping
 
 import numpy as np
 
-import jaxbandits
+from experiments import study
 from experiments.claims import all_of, in_range
 from experiments.cpe import common
 from experiments.cpe.eight import NAMES
 from experiments.figures import STYLES, legend_below, split, ticks
-from experiments.report import Claim, Report, joined, line_of, number
+from experiments.report import Claim, Report, number
 from experiments.settings import Settings
-from jaxbandits import cpe
+from jaxbandits import Results, cpe
 
 RULES = ("COCI", "uniform")
 BLOCKS = (1, 8, 32, 128)
@@ -26,15 +27,15 @@ GAIN = 1.1  # largest gain of COCI from blocks beyond 32
 def run(options: Settings) -> Report:
     names, blocks = (("best5", "osa4"), (1, 32)) if options.quick else (NAMES, BLOCKS)
     shared = {"options": options, "replicates": options.seeds or (20 if options.quick else 100)}
-    sweeps = {
-        (name, rule, block): common.runs(
-            f"cpe block: {name}", getattr(cpe, name)(), rule, label=f"{rule}, block {block}", leap=block, **shared
-        )
-        for name, rule, block in itertools.product(names, RULES, blocks)
-    }
-    lines = {key: line_of("{}: {}, block {}".format(*key), sweep) for key, sweep in sweeps.items()}
-    speed = {key: x.columns["pulls"].sum() / x.columns["rounds"].sum() for key, x in sweeps.items()}  # pulls per round
-    claims = [same_runs(sweeps)]
+
+    def sweep(name: str, rule: str, block: int) -> Results:
+        settings = {"label": f"{rule}, block {block}", "leap": block}
+        return common.runs(f"cpe block: {name}", getattr(cpe, name)(), rule, **settings, **shared)
+
+    axes = {"name": names, "rule": RULES, "block": blocks}
+    cells = study.crossed(axes, sweep, name="{name}: {rule}, block {block}")
+    speed = {key: x["pulls"].sum() / x["rounds"].sum() for key, x in cells.cells.items()}  # pulls per round
+    claims = [same_runs(cells.sweeps)]
     if 128 in blocks:
         gains = {name: speed[name, "COCI", 128] / speed[name, "COCI", 32] for name in names}
         what = "COCI: pulls per round with block 128 over those with block 32"
@@ -54,30 +55,29 @@ def run(options: Settings) -> Report:
         figure.suptitle("The same runs in fewer rounds")
         legend_below(figure, ncols=5)
 
-    return Report(
+    return study.report(
         "Blocks of pulls: the same runs in fewer rounds",
-        list(lines.values()),
+        cells,
         claims,
-        joined(sweeps),
-        draw,
+        draw=draw,
         notes=(
             "The columns of a block are pulls per round; in brackets millions of pulls per second. A round with a "
             "block tests up to two more boxes, one inside and one around the boxes of all its pulls.",
         ),
         grid=[
-            {"": f"{name}: {rule}", "T": number(round(lines[name, rule, 1].ours))}
-            | {f"block {b}": f"{speed[name, rule, b]:.1f} ({rate(sweeps[name, rule, b])})" for b in blocks}
+            {"": f"{name}: {rule}", "T": number(round(cells.lines[name, rule, 1].ours))}
+            | {f"block {b}": f"{speed[name, rule, b]:.1f} ({rate(cells.sweeps[name, rule, b])})" for b in blocks}
             | {"runs": str(shared["replicates"])}
             for name, rule in itertools.product(names, RULES)
         ],
     )
 
 
-def rate(sweep: jaxbandits.Results) -> str:
+def rate(sweep: Results) -> str:
     return f"{sweep.stats.pulls / sweep.stats.seconds / 1e6:.2f}" if sweep.stats.rounds else "stored"
 
 
-def same_runs(sweeps: dict[tuple[str, str, int], jaxbandits.Results]) -> Claim:
+def same_runs(sweeps: Mapping[study.Key, Results]) -> Claim:
     columns = ("pulls", "counts", "answer")
     twins = [(sweep, sweeps[name, rule, 1]) for (name, rule, block), sweep in sweeps.items() if block > 1]
     return all_of(

@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
+from experiments import study
 from experiments.claims import all_of, column
 from experiments.figures import points
-from experiments.report import Claim, Columns, Line, number, plus_minus
+from experiments.report import Claim, Columns, number, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Record, Results, cpe
@@ -158,11 +159,8 @@ def was_inside(task: Task, outcome: Outcome) -> dict[str, Array]:
     return {"inside": ~outcome.curves["out"][0] & (outcome.curves["out_before"][0] == 0)}
 
 
-WATCHED: dict[str, Any] = {
-    "curves": xi,
-    "metrics": was_inside,
-    "leap": 1,
-}  # settings of `runs` that record after every pull
+# Settings of `runs` that record after every pull.
+WATCHED: dict[str, Any] = {"curves": xi, "metrics": was_inside, "leap": 1}
 
 
 # The laws
@@ -213,22 +211,23 @@ def twins_agree(ours: Results, theirs: Results, names: Sequence[str]) -> np.ndar
 # Tables and figures
 
 
-def cells(laws: Mapping[str, Law], n: int, lines: Mapping[str, Line]) -> dict[str, str]:
-    """Returns table cells: the laws of the n-th case, and the pulls of every rule."""
-    took = {rule: plus_minus(lines[rule]) if rule in lines else "-" for rule in RULES}
-    return {
-        "Theorem 1": number(round(laws["COCI"].bound[n])),
-        "law": number(round(laws["COCI"].root[n])),
-        "COCI": took.pop("COCI"),
-        "law, uniform": number(round(laws["uniform"].root[n])),
-        **took,
-        "runs": str(lines["COCI"].runs),
-    }
+def grid(
+    cells: study.Study, axis: str, laws: Mapping[str, Law], more: Callable[[int], dict[str, str]]
+) -> list[dict[str, str]]:
+    """Returns a table with a row per value of an axis: `more` of its number, the laws, and the pulls of every rule."""
+    rows = []
+    for n, value in enumerate(cells.axes[axis]):
+        lines = study.along(cells, "rule", **{axis: value})
+        took = {rule: plus_minus(lines[rule]) if rule in lines else "-" for rule in RULES}
+        law = {rule: number(round(each.root[n])) for rule, each in laws.items()}
+        row = more(n) | {"Theorem 1": number(round(laws["COCI"].bound[n])), "law": law["COCI"], "COCI": took["COCI"]}
+        rows.append(row | {"law, uniform": law["uniform"]} | took | {"runs": str(lines["COCI"].runs)})
+    return rows
 
 
-def draw_laws(axes: Any, x: Any, laws: Mapping[str, Law], at: Any, lines: Mapping[str, Sequence[Line]]) -> None:
+def draw_laws(axes: Any, x: Any, laws: Mapping[str, Law], at: Any, cells: study.Study) -> None:
     """Draws the roots of both laws over x, and the means of every rule at the positions `at`."""
     axes.plot(x, laws["uniform"].root, color="#888888", lw=1.2, label="law of uniform: with $H_U$")
     axes.plot(x, laws["COCI"].root, "k-", lw=1.2, label=r"law of COCI: $T = m + \frac{H}{2}\,\ln(4 T^3/\delta)$")
-    for style, (rule, row) in enumerate(lines.items()):
+    for style, (rule, row) in enumerate(study.by(cells, "rule").items()):
         points(axes, at, row, rule, style)

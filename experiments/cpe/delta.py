@@ -6,47 +6,48 @@ T = m + (H/2) ln(4 T^3 / delta) is linear in ln(1/delta), except for its own log
 
 import numpy as np
 
+from experiments import study
 from experiments.claims import in_range
 from experiments.cpe import common
 from experiments.cpe.common import RULES
-from experiments.report import Claim, Report, joined, lines_by, means, number
+from experiments.report import Claim, Report, means, number
 from experiments.settings import Settings
 from jaxbandits import cpe
 
 DELTAS = (0.3, 0.1, 1e-2, 1e-3, 1e-4, 1e-6)
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, deltas: tuple[float, ...] = DELTAS) -> Report:
     case = cpe.top2of6()
     shared = {"options": options, "replicates": options.seeds or (40 if options.quick else 200)}
-    sweeps = {rule: common.runs("cpe delta", case, rule, settings={"delta": DELTAS}, **shared) for rule in RULES}
-    names = [f"delta = {delta:g}" for delta in DELTAS]
-    lines = {rule: lines_by([f"{rule}, {name}" for name in names], x, by="setting") for rule, x in sweeps.items()}
+    sweeps = {rule: common.runs("cpe delta", case, rule, settings={"delta": deltas}, **shared) for rule in RULES}
+    axes = {"rule": RULES, "delta": deltas}
+    cells = study.collected(axes, sweeps, split="delta", name="{rule}, delta = {delta:g}")
     hardness = {rule: law.H[0] for rule, law in common.laws([case]).items()}
-    laws = {rule: common.law(H, len(case.theta), delta=DELTAS) for rule, H in hardness.items()}
+    laws = {rule: common.law(H, len(case.theta), delta=deltas) for rule, H in hardness.items()}
 
-    x = -np.log(DELTAS)
-    measured = {rule: means(row) for rule, row in lines.items()}
+    x = -np.log(deltas)
+    measured = {rule: means(row) for rule, row in study.by(cells, "rule").items()}
     fits = {rule: np.polyfit(x, values, 1) for rule, values in measured.items()}
     bends = {rule: np.max(np.abs(np.polyval(fits[rule], x) / values - 1)) for rule, values in measured.items()}
     slopes = {rule: fit[0] for rule, fit in fits.items()}
     predicted = {rule: H / 2 / (1 - 3 * H / (2 * measured[rule].mean())) for rule, H in hardness.items()}
     share = {rule: slopes[rule] / slope for rule, slope in predicted.items()}
     # Run by run, on the same samples.
-    grows = {rule: np.diff(s.columns["pulls"].reshape(len(DELTAS), -1), axis=0) > 0 for rule, s in sweeps.items()}
+    grows = {rule: np.diff(s.columns["pulls"].reshape(len(deltas), -1), axis=0) > 0 for rule, s in sweeps.items()}
 
     def draw(figure) -> None:
         axes = figure.subplots()
         fine = np.geomspace(0.4, 5e-7, 100)
         along = {rule: common.law(H, len(case.theta), delta=fine) for rule, H in hardness.items()}
-        common.draw_laws(axes, 1 / fine, along, 1 / np.array(DELTAS), lines)
+        common.draw_laws(axes, 1 / fine, along, 1 / np.array(deltas), cells)
         axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel="pulls until the stop", ylim=(0, None))
         axes.set_title("The best two of six arms: pulls against confidence")
         axes.legend(fontsize=9, loc="lower right", ncols=2)
 
-    return Report(
+    return study.report(
         "The best two of six arms: pulls against delta",
-        [line for row in lines.values() for line in row],
+        cells,
         [
             in_range("T is linear in ln(1/delta): the largest residual / T", bends, 0, 0.01, digits=4),
             Claim(
@@ -62,15 +63,11 @@ def run(options: Settings) -> Report:
             ),
             common.all_right(sweeps.values()),
         ],
-        joined(sweeps),
-        draw,
+        draw=draw,
         notes=(
             f"H = {hardness['COCI']:.2f}, H_U = {hardness['uniform']:.2f}. The slope of the law is (H/2) / (1 - 3 H/(2 "
             "T)), at the mean T of the deltas. Samples are the same for every delta, so differences are more precise "
             "than the standard errors.",
         ),
-        grid=[
-            {"delta": f"{delta:g}"} | common.cells(laws, n, {rule: row[n] for rule, row in lines.items()})
-            for n, delta in enumerate(DELTAS)
-        ],
+        grid=common.grid(cells, "delta", laws, lambda n: {"delta": f"{deltas[n]:g}"}),
     )

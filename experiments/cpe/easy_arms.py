@@ -5,24 +5,28 @@ separation of the paper's appendix A.5: H = sum 1/Lambda_i^2 grows by 11 for eve
 100.
 """
 
+from experiments import study
 from experiments.claims import in_range, never_falls
 from experiments.cpe import common
 from experiments.cpe.common import RULES
 from experiments.figures import STYLES, split, ticks
-from experiments.report import Claim, Report, joined, line_of, listed, means
+from experiments.report import Claim, Report, listed, means
 from experiments.settings import Settings
 
+SIZES = (4, 8, 16, 32, 64)
 
-def run(options: Settings) -> Report:
-    sizes = (4, 16) if options.quick else (4, 8, 16, 32, 64)
+
+def run(options: Settings, *, sizes: tuple[int, ...] = SIZES) -> Report:
+    sizes = SIZES[:3:2] if options.quick and sizes is SIZES else sizes
 
     def extra(m: int, rule: str) -> dict[str, int]:
         return {"replicates": options.seeds or (16 if m == 64 else 60)}
 
     cases = {m: common.best_arm_instance([0.75, 0.55] + [0.15] * (m - 2)) for m in sizes}
     sweeps = common.compared("cpe easy arms: {}", cases, extra=extra, options=options)
-    lines = {rule: [line_of(f"{rule}, m = {m}", sweeps[m, rule]) for m in sizes] for rule in RULES}
-    coci, uniform, clucb = (means(lines[rule]) for rule in RULES)
+    swapped = {(rule, m): sweep for (m, rule), sweep in sweeps.items()}
+    cells = study.collected({"rule": RULES, "m": sizes}, swapped, name="{rule}, m = {m}")
+    coci, uniform, clucb = map(means, study.by(cells, "rule").values())
     laws = common.laws(cases.values())
     slower = {"$H_U / H$": laws["uniform"].H / laws["COCI"].H}
     slower |= {"uniform / COCI": uniform / coci, "COCI / CLUCB": coci / clucb}
@@ -31,7 +35,7 @@ def run(options: Settings) -> Report:
 
     def draw(figure) -> None:
         left, right = split(figure, (10, 4.6), 1, 2)
-        common.draw_laws(left, sizes, laws, sizes, lines)
+        common.draw_laws(left, sizes, laws, sizes, cells)
         left.set(ylabel="pulls until the stop", title="Pulls")
         looks = ({"color": "k", "lw": 1.2}, STYLES[1] | {"mfc": "w"}, STYLES[2] | {"mfc": "w"})
         for (label, ratio), look in zip(slower.items(), looks, strict=True):
@@ -43,9 +47,13 @@ def run(options: Settings) -> Report:
             axes.legend(fontsize=9)
         ticks(right, [1, 2, 4, 8], axis="y")
 
-    return Report(
+    def row(n: int) -> dict[str, str]:
+        shown = {"m": str(sizes[n]), "H": f"{laws['COCI'].H[n]:.1f}", "H_U/H": f"{in_theory[n]:.2f}"}
+        return shown | {"uniform/COCI": f"{worse[n]:.2f}"}
+
+    return study.report(
         "Two close arms among easy ones: pulls against the number of arms, delta = 0.1",
-        [line for row in lines.values() for line in row],
+        cells,
         [
             Claim("uniform / COCI grows with the number of easy arms", listed(worse, ".2f"), never_falls(worse)),
             in_range("uniform / COCI over H_U/H", relative, 1.05, 1.30),
@@ -56,21 +64,11 @@ def run(options: Settings) -> Report:
             ),
             common.all_right(sweeps.values()),
         ],
-        joined(sweeps),
-        draw,
+        draw=draw,
         notes=(
             "The law is the root of T = m + (H/2) ln(4 T^3 / delta), and for uniform sampling the root with H_U. COCI "
             f"takes {listed(coci / laws['COCI'].root, '.2f')} times its law. Uniform sampling exceeds H_U/H by "
             "its larger ln T.",
         ),
-        grid=[
-            {
-                "m": str(m),
-                "H": f"{laws['COCI'].H[n]:.1f}",
-                "H_U/H": f"{in_theory[n]:.2f}",
-                "uniform/COCI": f"{worse[n]:.2f}",
-                **common.cells(laws, n, {rule: row[n] for rule, row in lines.items()}),
-            }
-            for n, m in enumerate(sizes)
-        ],
+        grid=common.grid(cells, "m", laws, row),
     )

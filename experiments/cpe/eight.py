@@ -16,11 +16,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import study
 from experiments.claims import all_of, column, in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, RULES, Task
 from experiments.figures import marks, split, ticks
-from experiments.report import Claim, Columns, Report, joined, line_of, number
+from experiments.report import Claim, Columns, Report, number
 from experiments.settings import Settings
 from jaxbandits import cpe
 from jaxbandits.base import Algorithm, PyTree
@@ -45,8 +46,11 @@ def run(options: Settings) -> Report:
     sweeps = common.compared("cpe eight: {}", pairs, extra=extra, options=options, replicates=[replicates, 1])
     # The last run of a sweep has no noise.
     ends = {key: str(sweep.columns["pulls"][-1]) for key, sweep in sweeps.items()}
-    noisy = {key: {name: x[:-1] for name, x in sweep.columns.items()} for key, sweep in sweeps.items()}
-    lines = {key: line_of(": ".join(key), columns) for key, columns in noisy.items()}
+    noisy: dict[Any, Columns] = {
+        key: {name: x[:-1] for name, x in sweep.columns.items()} for key, sweep in sweeps.items()
+    }
+    cells = study.collected({"name": cases, "rule": RULES}, noisy, name="{name}: {rule}")
+    lines = cells.lines
     laws = common.laws(cases.values())
 
     over, largest = {}, {}
@@ -84,9 +88,14 @@ def run(options: Settings) -> Report:
         right.grid(axis="y", visible=False)
         right.legend(loc="upper right", fontsize=9)
 
-    return Report(
+    def row(n: int) -> dict[str, str]:
+        H, H_U = (law.H[n] for law in laws.values())
+        return {"instance": [*cases][n], "H": f"{H:.2f}", "H_U/H": f"{H_U / H:.2f}"}
+
+    without_noise = "without noise: COCI / uniform / CLUCB"
+    return study.report(
         "Eight instances of combinatorial pure exploration: pulls until the stop, delta = 0.1",
-        list(lines.values()),
+        cells,
         [
             in_range("mean T of COCI / root of its law", over["COCI"], 0.90, 1.06),
             in_range("mean T of uniform / root with H_U", over["uniform"], 0.93, 1.10),
@@ -106,8 +115,7 @@ def run(options: Settings) -> Report:
             common.all_right(noisy.values()),
             in_range("the correlation of T of COCI and of uniform over the runs", alike, 0.7, 1, digits=2),
         ],
-        joined(sweeps),
-        draw,
+        draw=draw,
         notes=(
             "The law is the root of T = m + (H/2) ln(4 T^3 / (tau delta)): without noise arm i leaves the candidates "
             "when its confidence radius reaches Lambda_i. Some runs end a little earlier, because arms that have left "
@@ -117,10 +125,8 @@ def run(options: Settings) -> Report:
             "decision. It does not apply to levels beyond 0 and 1, nor to variances.",
         ),
         grid=[
-            {"instance": name, "H": f"{H:.2f}", "H_U/H": f"{H_U / H:.2f}"}
-            | common.cells(laws, n, {rule: lines[name, rule] for rule in RULES if (name, rule) in lines})
-            | {"without noise: COCI / uniform / CLUCB": " / ".join(ends.get((name, rule), "-") for rule in RULES)}
-            for n, (name, H, H_U) in enumerate(zip(cases, laws["COCI"].H, laws["uniform"].H, strict=True))
+            shown | {without_noise: " / ".join(ends.get((shown["instance"], rule), "-") for rule in RULES)}
+            for shown in common.grid(cells, "name", laws, row)
         ],
     )
 

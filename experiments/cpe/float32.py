@@ -6,12 +6,13 @@ The instances of `cpe_eight`, delta = 0.1, blocks of up to 32 pulls (CLUCB: sing
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import study
 from experiments.claims import all_of
 from experiments.cpe import common
 from experiments.cpe.common import RULES, twins_agree
 from experiments.cpe.eight import NAMES
 from experiments.figures import COLORS, split
-from experiments.report import Claim, Report, joined, line_of, number, plus_minus
+from experiments.report import Claim, Report, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Results, cpe
 
@@ -23,13 +24,14 @@ Twins = dict[tuple[str, str], dict[str, Results]]  # (instance, rule) -> sweeps 
 
 def run(options: Settings) -> Report:
     shared = {"options": options, "replicates": options.seeds or (20 if options.quick else 400)}
-    by_dtype = {}
+    sweeps = {}
     for dtype, kind in DTYPES.items():
         cases = {name: getattr(cpe, name)(dtype=kind) for name in (("best5",) if options.quick else NAMES)}
-        by_dtype[dtype] = common.compared("cpe float32: {}", cases, label=f"{{}}, {dtype}", **shared)
-    twins: Twins = {pair: {dtype: by_dtype[dtype][pair] for dtype in DTYPES} for pair in by_dtype["float64"]}
-    sweeps = {(*pair, dtype): sweep for pair, both in twins.items() for dtype, sweep in both.items()}
-    lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
+        by_pair = common.compared("cpe float32: {}", cases, label=f"{{}}, {dtype}", **shared)
+        sweeps |= {(*pair, dtype): sweep for pair, sweep in by_pair.items()}
+    axes = {"name": cases, "rule": RULES, "dtype": DTYPES}
+    cells = study.collected(axes, sweeps, name="{name}: {rule}: {dtype}")
+    twins: Twins = {key[:2]: {dtype: sweeps[*key[:2], dtype] for dtype in DTYPES} for key in cells.cells}
     answers = [twins_agree(*both.values(), ["answer"]) for both in twins.values()]
 
     def draw(figure) -> None:
@@ -47,16 +49,15 @@ def run(options: Settings) -> Report:
         panels[0].set_ylabel("T in float32")
         figure.suptitle("The same samples in float32 and in float64: runs of all instances")
 
-    return Report(
+    return study.report(
         "float32 against float64: the same samples, the same runs?",
-        list(lines.values()),
+        cells,
         [
             *(share_claim(twins, rule) for rule in RULES),
             all_of("float32 has the answer of float64 in every run", np.concatenate(answers)),
             common.all_right(sweeps.values()),
         ],
-        joined(sweeps),
-        draw,
+        draw=draw,
         notes=(
             "Sums of 0/1 samples are integers and all others compensated, so only the radii and the last digit of the "
             "estimates differ. Every run of uniform sampling has the same pulls up to its end. CLUCB's decisions "
@@ -64,11 +65,11 @@ def run(options: Settings) -> Report:
         ),
         grid=[
             {"": ": ".join(pair)}
-            | {f"T, {dtype}": plus_minus(lines[*pair, dtype]) for dtype in DTYPES}
+            | {f"T, {dtype}": plus_minus(cells.lines[*pair, dtype]) for dtype in DTYPES}
             | {
                 "same pulls of every arm": str(twins_agree(*both.values(), ["pulls", "counts", "answer"]).sum()),
                 "largest difference of T": str(np.abs(np.subtract(*pulls(both))).max()),
-                "runs": str(lines[*pair, "float64"].runs),
+                "runs": str(cells.lines[*pair, "float64"].runs),
             }
             for pair, both in twins.items()
         ],

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from experiments import study
 from experiments.claims import above, between, errors_are_rare, in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, Task
 from experiments.figures import COLORS, STYLES, errorbars, legend_under, side_by_side, split, ticks
-from experiments.report import STANDARD_ERRORS, Claim, Report, joined, line_of, listed, mean_se, number, plus_minus
+from experiments.report import STANDARD_ERRORS, Claim, Report, listed, mean_se, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Record, cpe, record
 from jaxbandits.cpe import Instance, solve
@@ -55,7 +56,8 @@ def run(options: Settings) -> Report:
     cases = {k: instance(k) for k in budgets}
     shared = {"options": options, "replicates": options.seeds or (10 if options.quick else 100)}
     sweeps = common.compared("cpe opinion: {} interviewers", cases, curves=plans_on_the_way, **shared)
-    lines = {(k, rule): line_of(f"{k}: {rule}", sweep) for (k, rule), sweep in sweeps.items()}
+    cells = study.collected({"k": cases, "rule": RULES}, sweeps, name="{k}: {rule}")
+    lines = cells.lines
     ahead = {f"k = {k}:": lines[k, "uniform"].ours / lines[k, "COCI"].ours for k in budgets}
     laws = common.laws(cases.values())
     over = {f"{r}, k = {k}": lines[k, r].ours / laws[r].root[n] for n, k in enumerate(budgets) for r in RULES}
@@ -78,9 +80,9 @@ def run(options: Settings) -> Report:
         row |= {rule: plus_minus(lines[k, rule]) for rule in RULES}
         row |= {"plan": f"{plan:.3f}", f"after {PILOT}": f"{plan * np.sqrt(1 + early[k, 'COCI']):.3f}"}
         grid.append(row | {name: f"{error:.3f}" for name, error in others})
-    return Report(
+    return study.report(
         "Opinion sampling in the American National Election Study of 1996: interviewers for five groups of voters",
-        list(lines.values()),
+        cells,
         [
             errors_are_rare(sweeps.values(), DELTA),
             above("COCI needs fewer pilot interviews than uniform sampling (uniform over COCI)", ahead),
@@ -99,8 +101,7 @@ def run(options: Settings) -> Report:
                 min(more["equal"], more["proportional"]) > 0.1,
             ),
         ],
-        joined(sweeps),
-        partial(draw, allocations=allocations, excess=excess, lines=lines),
+        draw=partial(draw, allocations=allocations, excess=excess, lines=lines),
         notes=(
             "COCI and uniform: pilot interviews until the best plan is certain. The other columns: standard error of "
             f"the estimated share of Dole's voters in points, with {INTERVIEWS} interviews of each interviewer; with "

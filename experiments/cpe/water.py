@@ -10,17 +10,19 @@ The second question has binary decisions: four plants of one size at the same so
 applies there as well. delta = 0.1; all rules get the same tests.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
+from experiments import study
 from experiments.claims import all_of, below, errors_are_rare, in_range
 from experiments.cpe import common
 from experiments.cpe.common import DELTA, RULES, Task
 from experiments.figures import COLORS, legend_under, split
-from experiments.report import Claim, Report, joined, line_of, number, plus_minus
+from experiments.report import Claim, Report, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Outcome, Results, cpe
 from jaxbandits.base import Array
@@ -52,14 +54,15 @@ SOURCES = np.rec.array(
     ],
 )
 
-Places = dict[tuple[str, str], Any]  # (question, rule) -> summary of its runs
+Places = Mapping[Any, Any]  # (question, rule) -> summary of its runs
 
 
 def run(options: Settings) -> Report:
     cases = instances()
     shared = {"options": options, "replicates": options.seeds or (10 if options.quick else 200)}
     sweeps = common.compared("cpe water: {}", cases, metrics=box_at_the_end, **shared)
-    lines = {key: line_of(": ".join(key), sweep) for key, sweep in sweeps.items()}
+    cells = study.collected({"question": cases, "rule": RULES}, sweeps, name="{question}: {rule}")
+    lines = cells.lines
     took = {key: line.ours for key, line in lines.items()}
     laws = common.laws(cases.values())
     over, shares = {}, {}
@@ -73,9 +76,9 @@ def run(options: Settings) -> Report:
     theta = np.asarray(cases["water"].theta)
     counts = {key: sweep.columns["counts"].mean(axis=0) for key, sweep in sweeps.items()}  # tests of every source
     best = {question: np.asarray(solve(case.problem, case.theta)) for question, case in cases.items()}
-    return Report(
+    return study.report(
         "Water planning: tests until the plan is certain, delta = 0.1",
-        list(lines.values()),
+        cells,
         [
             errors_are_rare(sweeps.values(), DELTA),
             boxes_settle(sweeps["water", "COCI"], "COCI"),
@@ -85,8 +88,7 @@ def run(options: Settings) -> Report:
             in_range("T of COCI and of uniform sampling over the law", over, 0.88, 1.1),
             below("every T is below Theorem 1's bound (uniform sampling: Theorem 4's)", shares, form=".3f"),
         ],
-        joined(sweeps),
-        partial(draw, theta=theta, sweeps=sweeps, took=took, counts=counts, best=best),
+        draw=partial(draw, theta=theta, sweeps=sweeps, took=took, counts=counts, best=best),
         notes=(
             "All numbers of the sources are made up. Left half: steps of 10 ML a day, at most and in the best plan; "
             "right half: the plants. COCI, uniform and CLUCB: mean tests of each source until the stop.",

@@ -33,19 +33,19 @@ RULES = {
 }
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, epsilon: float = EPSILON) -> Report:
     seeds = options.seeds or (500 if options.quick else 10_000)
     design = fullbandit.make_design(fullbandit.all_superarms(len(THETA), SIZE), SIZE)
     instance = fullbandit.Instance(jnp.asarray(THETA), SIZE)
 
     def judge(noise_scale: jax.Array, outcome: Outcome) -> dict[str, jax.Array]:
-        return {"good": fullbandit.is_right(instance, outcome.answer, EPSILON)}
+        return {"good": fullbandit.is_right(instance, outcome.answer, epsilon)}
 
     settings = {"options": options, "seeds": seeds, "max_rounds": 100_000, "metrics": judge, "chunk": 64}
     sigmas = SIZE * np.array(SCALES)
     parts, pulls, errors = {}, {}, {}
     for name, factory in RULES.items():
-        rule = partial(factory, design, delta=DELTA, epsilon=EPSILON)
+        rule = partial(factory, design, delta=DELTA, epsilon=epsilon)
 
         def build(scale: jax.Array, key: jax.Array, rule: Any = rule) -> tuple[Algorithm, Environment]:
             algorithm = rule(noise_scale=scale)

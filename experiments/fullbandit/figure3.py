@@ -10,11 +10,12 @@ from functools import partial
 
 import numpy as np
 
+from experiments import study
 from experiments.claims import all_of, between, errors_are_rare
 from experiments.figures import means_figure
 from experiments.fullbandit.common import DELTA, EPSILON
 from experiments.fullbandit.synthetic import ARMS, SIZE, g_design, rule_runs, tasks
-from experiments.report import Claim, Report, joined, line_of, listed, means, plus_minus
+from experiments.report import Claim, Report, listed, means
 from experiments.settings import Settings
 from jaxbandits import Status, fullbandit
 
@@ -29,20 +30,17 @@ RULES = {
 }
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, gaps: tuple[float, ...] = GAPS) -> Report:
     realizations = options.seeds or (10 if options.quick else 100)
-    table = tasks(GAPS, realizations, lambda r: g_design(r, ROWS))
+    table = tasks(gaps, realizations, lambda r: g_design(r, ROWS))
     parts = {name: rule_runs(f"figure 3: {name}", rule, table, options) for name, rule in RULES.items()}
-    curves = {
-        name: [line_of(f"{name}, gap {gap}", columns, columns["gap"] == gap) for gap in GAPS]
-        for name, columns in parts.items()
-    }
-    runs = joined(parts)
+    cells = study.collected({"rule": RULES, "gap": gaps}, parts, split="gap", name="{rule}, gap {gap}")
+    curves, runs = study.by(cells, "rule"), study.columns(cells)
     pulls = {name: means(lines) for name, lines in curves.items()}
     ratios = {name: pulls[name] / pulls["Exhaustive"] for name in RULES if name != "Exhaustive"}
     widths = pulls["ICB, ellipsoid"] / pulls["ICB, Lemma 1"]
     # SAQM's width falls as C_t / sqrt(t), and it stops once the width is the gap plus epsilon.
-    scaled = pulls["SAQM"] * (np.array(GAPS) + EPSILON) ** 2
+    scaled = pulls["SAQM"] * (np.array(gaps) + EPSILON) ** 2
     scaled /= np.asarray(fullbandit.ellipsoid_radius(pulls["SAQM"], ARMS, SIZE, DELTA)) ** 2
     scaled /= scaled.mean()
     others = np.concatenate(list(ratios.values()))
@@ -63,7 +61,7 @@ def run(options: Settings) -> Report:
         Claim(
             "SA-FOA takes more pulls than Exhaustive up to gap 0.2, fewer from 0.4 on",
             listed(ratios["SA-FOA"], ".2f"),
-            np.array_equal(ratios["SA-FOA"] < 1, np.array(GAPS) > 0.3),
+            np.array_equal(ratios["SA-FOA"] < 1, np.array(gaps) > 0.3),
         ),
         between("ICB takes 4.7 to 5.3 times more pulls with the ellipsoid than with Lemma 1", widths, 4.7, 5.3, ".2f"),
         between("SAQM's pulls are C_t^2 / (gap + epsilon)^2 up to a constant (within 15 %)", scaled, 0.85, 1.15, ".2f"),
@@ -71,24 +69,20 @@ def run(options: Settings) -> Report:
 
     def draw(figure) -> None:
         title = f"Figure 3: n = {ARMS}, k = {SIZE}, mean of {realizations} realizations"
-        axes = means_figure(figure, GAPS, curves, legend={"ncols": 2}, yscale="log", xticks=GAPS, title=title)
+        axes = means_figure(figure, gaps, curves, legend={"ncols": 2}, yscale="log", xticks=gaps, title=title)
         axes.set(xlabel="gap between arms k and k + 1", ylabel="pulls until the stop")
 
-    return Report(
+    return study.report(
         "Figure 3 of Kuroki et al. (2020): pulls against the gap",
-        [line for lines in curves.values() for line in lines],
+        cells,
         claims,
-        runs,
-        draw,
+        draw=draw,
         notes=(
             "The paper calls its algorithms comparable to Exhaustive. With one sigma for all they are not: the width "
             "of SAQM is the sum of two norms of super-arms, the width of Exhaustive the norm of a difference. ICB "
             "beats it only with the radius of Lemma 1, which has log n instead of log C(n, k) and half the constant.",
         ),
-        grid=[
-            {"gap": str(gap)} | {name: plus_minus(curves[name][row]) for name in RULES} | {"runs": str(realizations)}
-            for row, gap in enumerate(GAPS)
-        ],
+        grid=study.across(cells, "rule", more=lambda gap: {"gap": str(gap), "runs": str(realizations)}),
     )
 
 

@@ -13,11 +13,12 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import study
 from experiments.claims import between, errors_are_rare
 from experiments.figures import quantiles, split, ticks
 from experiments.fullbandit.common import DELTA
 from experiments.fullbandit.synthetic import ARMS, SIZE, rule_runs, tasks, uniform_design
-from experiments.report import Claim, Report, joined, line_of, listed, number
+from experiments.report import Claim, Columns, Report, listed, number
 from experiments.settings import Settings
 from jaxbandits import fullbandit
 from jaxbandits.fullbandit import Design
@@ -36,20 +37,18 @@ LIMIT = fullbandit.Pace(design_matrix="limit")
 RELIED_ON = 0.9  # the ratio that SAQM assumes for its peeling
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, gap: float = GAP) -> Report:
     realizations = options.seeds or (100 if options.quick else 200)  # the condition of n super-arms varies widely
     sizes = QUICK if options.quick else SIZES
-    designs, parts = {}, {}
-    for s in sizes:
-        table = tasks((GAP,), realizations, lambda r, s=s: uniform_design(r, s))
-        designs[s] = jax.tree.map(np.asarray, jax.jit(jax.vmap(quality))(table["design"]))
-        for name, rule in RULES.items():
-            columns = rule_runs(f"support: {name}, s = {s}", rule, table, options, pace=LIMIT)
-            labels = {"s": np.full(realizations, s), "rule": np.full(realizations, name)}
-            parts[f"{name}, s = {s}"] = columns | designs[s] | labels
+    tables = {s: tasks((gap,), realizations, partial(uniform_design, rows=s)) for s in sizes}
+    designs = {s: jax.tree.map(np.asarray, jax.jit(jax.vmap(quality))(table["design"])) for s, table in tables.items()}
 
-    runs = joined(parts, label="run")
-    medians = {name: {s: np.median(parts[f"{name}, s = {s}"]["pulls"]) for s in sizes} for name in RULES}
+    def sweep(s: int, rule: str) -> Columns:
+        return designs[s] | rule_runs(f"support: {rule}, s = {s}", RULES[rule], tables[s], options, pace=LIMIT)
+
+    cells = study.crossed({"s": sizes, "rule": RULES}, sweep, name="{rule}, s = {s}, pulls")
+    pulls_of = {name: {s: cells.cells[s, name]["pulls"] for s in sizes} for name in RULES}
+    medians = {name: {s: np.median(pulls) for s, pulls in by_size.items()} for name, by_size in pulls_of.items()}
     condition, rho = ({s: np.median(columns[kind]) for s, columns in designs.items()} for kind in ("condition", "rho"))
     ratio = {s: columns["ratio"].mean() for s, columns in designs.items()}
     reached = {f"s = {s}:": np.mean(columns["ratio"] >= RELIED_ON) for s, columns in designs.items()}
@@ -62,7 +61,7 @@ def run(options: Settings) -> Report:
         deciles = (0.1, 0.9)
         shown = {"condition of Lambda": "condition", "largest norm / n": "rho", "peeled norm / largest norm": "ratio"}
         for style, name in enumerate(RULES):
-            quantiles(left, sizes, [parts[f"{name}, s = {s}"]["pulls"] for s in sizes], name, style, at=deciles)
+            quantiles(left, sizes, [*pulls_of[name].values()], name, style, at=deciles)
         for style, (label, kind) in enumerate(shown.items()):
             unit = ARMS if kind == "rho" else 1
             quantiles(right, sizes, [columns[kind] / unit for columns in designs.values()], label, style, at=deciles)
@@ -74,9 +73,9 @@ def run(options: Settings) -> Report:
             ticks(axes, sizes, [str(s) if s != 22 else "" for s in sizes])
             axes.legend()
 
-    return Report(
+    return study.report(
         "Pulls against the size of the support, n = 10, k = 5",
-        [line_of(f"{key}, pulls", columns) for key, columns in parts.items()],
+        cells,
         [
             Claim(
                 f"the more super-arms, the fewer pulls, for every rule (medians at s = {', '.join(map(str, main))})",
@@ -99,10 +98,9 @@ def run(options: Settings) -> Report:
                 0.9,
                 form=".0%",
             ),
-            errors_are_rare([runs], DELTA, right="good"),
+            errors_are_rare(cells.cells.values(), DELTA, right="good"),
         ],
-        runs,
-        draw,
+        draw=draw,
         notes=(
             f"Medians over {realizations} supports, each with an instance of its own; for the ratio, mean and "
             "minimum. rho is the largest |chi_M|^2. Bars in the figure reach from the first to the last decile.",

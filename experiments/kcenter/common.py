@@ -14,7 +14,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import column, errors_are_rare
-from experiments.report import Claim, Columns, Line, number, two_digits
+from experiments.report import Claim, Columns, Line, chosen, number, two_digits
 from experiments.settings import Settings
 from experiments.simulate import cache_folder, simulate
 from jaxbandits import kcenter
@@ -202,11 +202,6 @@ def solved(
     for row in rows:
         between = distances[np.ix_(row, row)]
         yield between, greedy(between, k=k, first_center=first_center)
-
-
-def chosen(columns: Columns, where: np.ndarray) -> dict[str, np.ndarray]:
-    """Selects the runs where `where` (runs,) is True."""
-    return {name: values[where] for name, values in columns.items()}
 
 
 def by_value(columns: Columns, name: str) -> dict[Any, dict[str, np.ndarray]]:

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import FALSE_ALARM, allowed, errors, every_run_stops, interval
+from experiments import study
+from experiments.claims import FALSE_ALARM, allowed, errors, interval
 from experiments.figures import STYLES, legend_below, marks, split
 from experiments.kcenter import common
-from experiments.report import Claim, Report, joined, line_of, plus_minus
+from experiments.report import Claim, Columns, Report, plus_minus
 from experiments.settings import Settings
 from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
 from jaxbandits.kcenter._problem.images import IMAGE_LEVELS
@@ -25,7 +26,7 @@ from jaxbandits.kcenter._problem.points import BINARY_LEVELS
 N, SIDE, K = 20, 8, 3
 M = 3 * SIDE**2
 INSTANCES, QUICK_INSTANCES = 20, 5
-DELTAS, QUICK_DELTAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001), (0.3, 0.01)
+DELTAS = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001)
 KINDS = {
     "contrast": (partial(contrast_rows, N, M), None),
     "crops": (partial(image_crops, N, size=SIDE, augment=True), IMAGE_LEVELS),
@@ -41,30 +42,32 @@ LEAP = {"leap": 1}  # dimensions drawn per round; with so few in all, arms get t
 Counts = dict[tuple[str, str], np.ndarray]  # (kind, rule) -> int (2, deltas): wrong answers, and runs that stopped
 
 
-def run(options: Settings) -> Report:
-    deltas, instances = (QUICK_DELTAS, QUICK_INSTANCES) if options.quick else (DELTAS, INSTANCES)
+def run(options: Settings, *, deltas: tuple[float, ...] = DELTAS) -> Report:
+    deltas = DELTAS[::3] if options.quick and deltas is DELTAS else deltas
+    instances = QUICK_INSTANCES if options.quick else INSTANCES
     seeds = options.seeds or (20 if options.quick else 2000 // INSTANCES)
     names = QUICK_KINDS if options.quick else tuple(KINDS)
     shared = {"rows": common.blocks(N, instances), "k": K, "settings": {"delta": deltas}, "drawn": LEAP}
     shared |= {"options": options, "seeds": seeds}
-    sweeps, variances = {}, {}
+    images, variances = {}, {}
     for kind, (make, levels) in ((name, KINDS[name]) for name in names):
         drawn = common.untied(make, K, instances)
-        images = common.as_images(np.concatenate(drawn), kind, levels)
+        images[kind] = common.as_images(np.concatenate(drawn), kind, levels)
         variances[kind] = float(np.mean([decisive_variance(points / (levels or 1)) for points in drawn]))
-        for rule, radius in RULES.items():
-            factory = partial(ds_ucb, ties="lowest", interval=radius)  # A wrong leader may tie with another node.
-            sweeps[kind, rule] = common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images, **shared)
-    by_delta = {name: common.by_value(columns, "delta") for name, columns in sweeps.items()}
-    counts = {
-        name: np.transpose([errors([runs], "ordered") for runs in row.values()]) for name, row in by_delta.items()
-    }
+
+    def sweep(kind: str, rule: str) -> Columns:
+        factory = partial(ds_ucb, ties="lowest", interval=RULES[rule])  # A wrong leader may tie with another node.
+        return common.image_runs(f"kcenter errors: {kind}, {rule}", factory, images[kind], **shared)
+
+    cells = study.crossed({"kind": names, "rule": RULES, "delta": deltas}, sweep, split="delta")
+    wrong = {key: errors([runs], "ordered") for key, runs in cells.cells.items()}
+    counts = {name: np.transpose([wrong[*name, delta] for delta in deltas]) for name in cells.sweeps}
     shown = ", ".join(f"{variance:.3f} ({kind})" for kind, variance in variances.items())
     return Report(
         f"Error rates of DS-UCB, n = {N}, m = {M}, k = {K}",
         [],
-        [every_run_stops(sweeps.values()), *claims(counts, names, deltas)],
-        joined(sweeps, "sweep"),
+        [study.stops(cells), *claims(counts, names, deltas)],
+        study.columns(cells),
         partial(draw, counts=counts, variances=variances, deltas=np.array(deltas)),
         notes=(
             f"{instances * seeds:,} runs per row, equally many on each instance. A run is wrong if it stops with other "
@@ -76,16 +79,15 @@ def run(options: Settings) -> Report:
         ),
         grid=[
             {
-                "points, rule": ", ".join(name),
+                "points, rule": f"{kind}, {rule}",
                 "delta": str(delta),
-                "queries": plus_minus(line_of("", runs)),
-                "wrong": f"{wrong} of {stopped}",
-                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(wrong / stopped, *interval(wrong, stopped)),
+                "queries": plus_minus(cells.lines[kind, rule, delta]),
+                "wrong": f"{few} of {stopped}",
+                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(few / stopped, *interval(few, stopped)),
                 "allowed": f"{allowed(stopped, delta):.0f}",
-                "verdict": "BREAKS delta" if wrong > allowed(stopped, delta) else "keeps delta",
+                "verdict": "BREAKS delta" if few > allowed(stopped, delta) else "keeps delta",
             }
-            for name, row in by_delta.items()
-            for (delta, runs), (wrong, stopped) in zip(row.items(), counts[name].T.tolist(), strict=True)
+            for (kind, rule, delta), (few, stopped) in wrong.items()
         ],
     )
 

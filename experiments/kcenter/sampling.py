@@ -9,8 +9,8 @@ import numpy as np
 
 from experiments.figures import COLORS, band, curve, legend_below, split, ticks
 from experiments.kcenter import common
-from experiments.kcenter.common import Images, chosen, until
-from experiments.report import Columns, Line, Report, joined, line_of
+from experiments.kcenter.common import Images, until
+from experiments.report import Columns, Line, Report, chosen, joined, line_of
 from experiments.settings import Settings
 
 K = 10

@@ -18,7 +18,7 @@ from experiments.kcenter import common as runs
 from experiments.kcenter.common import add_arguments as add_arguments
 from experiments.kcenter.noisy import by_instance, slashed
 from experiments.papers import printed_by_place
-from experiments.report import Claim, Columns, Line, Report, joined, mean_se, means, number, plus_minus
+from experiments.report import Claim, Columns, Line, Report, chosen, joined, mean_se, means, number, plus_minus
 from experiments.settings import Settings
 from jaxbandits.kcenter import ns_tands, ns_ts
 
@@ -68,9 +68,9 @@ def run(options: Settings) -> Report:
         drawn = runs.distance_runs(heading, ns_ts, rows=rows, settings={"mix": [*MIXES.values()]}, **budget, **shared)
         parts[f"NS-TS, n = {n}"] = drawn | {"rule": np.where(drawn["mix"] == MIXES[TS], TS, TS_MIXED)}
         for k in ks:
-            reached = {rule: runs.until(runs.chosen(drawn, drawn["mix"] == mix), k) for rule, mix in MIXES.items()}
+            reached = {rule: runs.until(chosen(drawn, drawn["mix"] == mix), k) for rule, mix in MIXES.items()}
             counted = np.flatnonzero(np.isfinite(means(by_instance(reached[TS]))))
-            reached = {rule: runs.chosen(each, np.isin(each["instance"], counted)) for rule, each in reached.items()}
+            reached = {rule: chosen(each, np.isin(each["instance"], counted)) for rule, each in reached.items()}
             for name, (_, settings) in TANDS.items():
                 heading = f"kcenter table 6: NS-TandS, {name}: n = {n}, k = {k}"
                 budget = {"k": k, "max_rounds": TANDS_LIMIT}

@@ -49,7 +49,7 @@ def run(options: Settings) -> Report:
     curves, above, steps, grid = {}, [], [], []
     for function, name in itertools.product(functions, names):
         candidates = getattr(kernel, function)(jax.random.key(0), size=SIZE).candidates
-        matern = partial(gp.matern, lengthscale=LENGTHSCALES[function], nu=KERNELS[name])
+        matern = gp.Matern(LENGTHSCALES[function], nu=KERNELS[name])
         rule = matern if KERNELS[name] else paper_kernel(function)
         selection = partial(kernel.greedy_information_gain, kernel=rule, noise_variance=NOISE_VARIANCE, n=n)
         curves[function, name, "greedy"] = greedy = np.asarray(jax.jit(selection)(candidates))

@@ -6,11 +6,12 @@ from typing import Any
 import numpy as np
 
 import jaxbandits
+from experiments import study
 from experiments.claims import allowed, interval
-from experiments.report import Claim, Columns
+from experiments.report import Claim, Line, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Results, Status, linear
+from jaxbandits import Results, linear
 from jaxbandits.base import Algorithm, Array, Decision, Outcome
 from jaxbandits.numerics import thresholds
 
@@ -108,21 +109,28 @@ def practical(time: float, delta: float) -> float:
     return float(t)
 
 
-def row_of(sweep: Results | Columns, n: int) -> dict[str, np.ndarray]:
-    """Selects the columns of one row of a sweep."""
-    columns = sweep.columns if isinstance(sweep, Results) else sweep
-    return {name: values[columns["row"] == n] for name, values in columns.items()}
-
-
-def errors(columns: Any) -> tuple[int, int]:
-    """Counts wrong answers and the runs that stopped."""
-    ended = columns["status"] == Status.STOPPED
-    return int(np.sum(columns["wrong"] & ended)), int(np.sum(ended))
-
-
 def shown(wrong: int, ended: int) -> str:
     """Formats a count of errors with its 95 % interval."""
     return "{} of {} [{:.2g}, {:.2g}]".format(wrong, ended, *interval(wrong, ended))
+
+
+def cells_of(each: Line, practical: float | None = None, digits: int = 2) -> dict[str, str]:
+    """Formats the pulls of a cell, over the lower bound and, if it is known, over the practical time."""
+    cells = {"pulls": plus_minus(each), "/ (T* kl)": f"{over_bound(each):.{digits}f}"}
+    return cells | ({"/ practical": f"{each.ours / practical:.2f}"} if practical else {})
+
+
+def over_bound(each: Line) -> float:
+    """Computes pulls / (T* kl)."""
+    return each.ours / (each.bound or np.nan)
+
+
+def counts_of(cells: study.Study, delta: float | None = None) -> dict[str, tuple[int, int, float]]:
+    """Counts (wrong, stopped, delta) in every cell, for `confident`. If None, delta is an axis."""
+    counts = {}
+    for key, (wrong, ended) in study.errors(cells).items():
+        counts[cells.lines[key].quantity] = wrong, ended, study.at_of(cells, key).get("delta", delta)
+    return counts
 
 
 def confident(counts: dict[str, tuple[int, int, float]]) -> Claim:

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from experiments import study
 from experiments.figures import STYLES, legend_below
 from experiments.likelihood import common
-from experiments.report import STANDARD_ERRORS, Claim, Report, joined, listed, mean_se
+from experiments.report import STANDARD_ERRORS, Claim, Report, listed, mean_se
 from experiments.settings import Settings
 from jaxbandits import Results, linear
 
@@ -33,22 +34,22 @@ Key = tuple[str, str]  # instance, rule
 def run(options: Settings) -> Report:
     marks = MARKS[:4] if options.quick else MARKS
     seeds = options.seeds or (100 if options.quick else 1000)
-    sweeps: dict[Key, Results] = {}
-    for name, make in INSTANCES.items():
-        for rule in EXAMPLES:
-            factory = linear.rage if rule == "RAGE" else common.without_stop(rule)
-            # RAGE stops by itself. A run that has stopped keeps its answer.
-            ends = {"longest": 100} if rule == "RAGE" else {"longest": marks[-1], "horizon": marks[-1]}
-            shared = {"options": options, "seeds": seeds, "delta": DELTA, "marks": marks}
-            title = f"linear2 identification, {name}, {marks[-1]}: {rule}"
-            sweeps[name, rule] = common.runs(title, make(), factory, **shared, **ends)
-    right = {key: mean_se(each.columns["curve.right"].astype(float)) for key, each in sweeps.items()}
-    return Report(
+
+    def sweep(instance: str, rule: str) -> Results:
+        factory = linear.rage if rule == "RAGE" else common.without_stop(rule)
+        # RAGE stops by itself. A run that has stopped keeps its answer.
+        ends = {"longest": 100} if rule == "RAGE" else {"longest": marks[-1], "horizon": marks[-1]}
+        shared = {"options": options, "seeds": seeds, "delta": DELTA, "marks": marks}
+        title = f"linear2 identification, {instance}, {marks[-1]}: {rule}"
+        return common.runs(title, INSTANCES[instance](), factory, **shared, **ends)
+
+    cells = study.crossed({"instance": INSTANCES, "rule": EXAMPLES}, sweep)
+    right = {key: mean_se(each["curve.right"].astype(float)) for key, each in cells.cells.items()}
+    return study.report(
         "Identification: the share of right answers at time t",
-        [],
+        cells,
         [expected(right, marks, seeds), *(not_below(name, right) for name in INSTANCES)],
-        joined(sweeps, label="instance, rule"),
-        partial(draw, right=right, marks=marks),
+        draw=partial(draw, right=right, marks=marks),
         notes=("The expected shares are from an independent implementation.",),
         grid=[
             {"instance, rule": ", ".join(key)}
@@ -56,7 +57,7 @@ def run(options: Settings) -> Report:
             | {"expected": listed(EXAMPLES[key[1]][0][: len(marks)], ".3f") if key[0] == "soare(6)" else "-"}
             for key, each in right.items()
         ],
-    )
+    )._replace(lines=[])
 
 
 def expected(right: dict[Key, tuple], marks: tuple[int, ...], seeds: int) -> Claim:

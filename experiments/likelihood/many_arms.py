@@ -5,13 +5,13 @@ arms between them. An adaptive rule should not pay for arms that it need not pul
 does pay.
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any
 
-from experiments.claims import every_run_stops
-from experiments.figures import curve, legend_below
+from experiments import study
+from experiments.claims import above
 from experiments.likelihood import common
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of, listed, plus_minus
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, listed
 from experiments.settings import Settings
 from jaxbandits import Results, linear
 from jaxbandits.numerics import thresholds
@@ -22,41 +22,43 @@ CERTIFIED = 1000  # largest number of arms for T*, whose linear program is too l
 FLAT = ("LinGapE", "Lazy TaS", "RAGE")  # rules that begin with two arms
 MOST = {"FWS": 3000}  # largest number of arms for FWS, which begins with as many pulls
 FEWER = {"FWS": 5, "Lazy TaS": 2}  # runs
+RULES: dict[str, Callable] = {  # the rule of a threshold
+    "LinGapE": partial(common.by_ratios, "LinGapE", start="spanner"),
+    "Lazy TaS": partial(common.by_ratios, "Lazy TaS", start="spanner", support=True),
+    "FWS": partial(common.by_ratios, "FWS"),
+    "RAGE": lambda threshold: linear.rage_leader,
+}
 
-Key = tuple[str, int]  # rule, number of arms
 
-
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA) -> Report:
     seeds = options.seeds or (10 if options.quick else 100)
     numbers = NUMBERS[:3] if options.quick else NUMBERS
     instances = {n: linear.many_arms(0, n) for n in numbers}
     times = {n: common.time_of(each) for n, each in instances.items() if n <= CERTIFIED}
-    sweeps: dict[Key, Results] = {}
-    for n, instance in instances.items():
-        for rule, factory in factories(n).items():
-            sweeps[rule, n] = common.runs(
-                f"linear2 many arms, {n}: {rule}",
-                instance,
-                factory,
-                options=options,
-                seeds=max(seeds // FEWER.get(rule, 1), 2),
-                delta=DELTA,
-                longest=100_000,
-            )
-    bounds = {n: times[min(n, CERTIFIED)] * float(common.kl(DELTA)) for n in numbers}
-    lines = {key: line_of(f"{key[0]}, {key[1]:,} arms", sweep, bound=bounds[key[1]]) for key, sweep in sweeps.items()}
-    wrong = {key: common.errors(sweep.columns) for key, sweep in sweeps.items()}
-    return Report(
+    bounds = {n: times[min(n, CERTIFIED)] * float(common.kl(delta)) for n in numbers}
+
+    def sweep(arms: int, rule: str) -> Results | None:
+        if arms > MOST.get(rule, arms):
+            return None
+        shared = {"options": options, "seeds": max(seeds // FEWER.get(rule, 1), 2), "delta": delta}
+        name = f"linear2 many arms, {arms}: {rule}"
+        return common.runs(name, instances[arms], RULES[rule](thresholds.gk16(arms=arms)), longest=100_000, **shared)
+
+    axes = {"arms": numbers, "rule": RULES}
+    cells = study.crossed(axes, sweep, name="{rule}, {arms:,} arms", more=lambda arms, rule: {"bound": bounds[arms]})
+    lines, wrong = study.by(cells, "rule"), study.errors(cells)
+    return study.report(
         "Many arms: pulls until the stop against their number",
-        list(lines.values()),
+        cells,
         [
-            every_run_stops(sweeps.values()),
-            common.confident({f"{rule}, {n} arms": (*each, DELTA) for (rule, n), each in wrong.items()}),
-            *(stays(rule, lines, numbers) for rule in FLAT),
-            pays(lines),
+            study.stops(cells),
+            common.confident(common.counts_of(cells, delta)),
+            *(stays(rule, lines[rule], numbers) for rule in FLAT),
+            above("FWS needs more pulls than there are arms (pulls per arm)", per_arm(lines["FWS"], numbers), 1, ".2f"),
         ],
-        joined(sweeps, label="rule, arms"),
-        partial(draw, lines=lines, numbers=numbers, bounds=bounds),
+        draw=study.figure(
+            cells, "arms", references={"T* kl": list(bounds.values())}, legend=5, xscale="log", yscale="log"
+        ),
         notes=(
             f"T* is {listed({f'{n:,} arms:': value for n, value in times.items()}, '.2f')}; for more arms the last "
             "one stands for it. LinGapE and Lazy Track-and-Stop begin with two arms that span the plane, FWS with all. "
@@ -66,55 +68,26 @@ def run(options: Settings) -> Report:
             "uniform.",
         ),
         grid=[
-            {
-                "arms": f"{n:,}",
-                "rule": rule,
-                "pulls": plus_minus(each),
-                "/ (T* kl)": f"{each.ours / bounds[n]:.1f}",
-                "wrong": common.shown(*wrong[rule, n]),
-                "ms a run": f"{1e3 * sweeps[rule, n].stats.seconds / each.runs:.3g}",
+            {"arms": f"{n:,}", "rule": rule}
+            | common.cells_of(each, digits=1)
+            | {
+                "wrong": common.shown(*wrong[n, rule]),
+                "ms a run": f"{1e3 * cells.sweeps[n, rule].stats.seconds / each.runs:.3g}",
             }
-            for (rule, n), each in lines.items()
+            for (n, rule), each in cells.lines.items()
         ],
     )
 
 
-def factories(n: int) -> dict[str, Any]:
-    """Returns the rules that are feasible with n arms, each (arms, *, delta) -> Algorithm."""
-    gk16 = thresholds.gk16(arms=n)
-    rules = {
-        "LinGapE": common.by_ratios("LinGapE", gk16, start="spanner"),
-        "Lazy TaS": common.by_ratios("Lazy TaS", gk16, start="spanner", support=True),
-        "FWS": common.by_ratios("FWS", gk16),
-        "RAGE": linear.rage_leader,
-    }
-    return {rule: factory for rule, factory in rules.items() if n <= MOST.get(rule, n)}
-
-
-def stays(rule: str, lines: dict[Key, Line], numbers: tuple[int, ...]) -> Claim:
+def stays(rule: str, lines: list[Line], numbers: tuple[int, ...]) -> Claim:
     """Claims that a hundred times as many arms cost less than twice the pulls."""
-    first, last = lines[rule, numbers[0]], lines[rule, numbers[-1]]
-    grown = {f"{n:,}:": lines[rule, n].ours for n in numbers}
+    first, last = lines[0], lines[-1]
+    grown = {f"{n:,}:": each.ours for n, each in zip(numbers, lines, strict=True)}
     room = STANDARD_ERRORS * (first.se / first.ours + last.se / last.ours)
     statement = f"{rule}: {numbers[-1] // numbers[0]} times as many arms cost less than twice the pulls"
     return Claim(statement, listed(grown, ",.0f"), last.ours / first.ours < 2 + room)
 
 
-def pays(lines: dict[Key, Line]) -> Claim:
-    per_arm = {n: each.ours / n for (rule, n), each in lines.items() if rule == "FWS"}
-    return Claim(
-        "FWS needs more pulls than there are arms",
-        "pulls an arm: " + listed({f"{n:,}:": value for n, value in per_arm.items()}, ".2f"),
-        min(per_arm.values()) > 1,
-    )
-
-
-def draw(figure: Any, *, lines: dict[Key, Line], numbers: tuple[int, ...], bounds: dict[int, float]) -> None:
-    axes = figure.subplots()
-    labels = {"xlabel": "arms", "ylabel": "pulls until the stop", "xscale": "log", "yscale": "log"}
-    for style, rule in enumerate((*FLAT, "FWS")):
-        rows = {n: lines[rule, n] for n in numbers if (rule, n) in lines}
-        curve(axes, list(rows), list(rows.values()), rule, style)
-    axes.plot(list(bounds), list(bounds.values()), color="k", label="T* kl")
-    axes.set(**labels)
-    legend_below(figure, ncols=5)
+def per_arm(lines: list[Line], numbers: tuple[int, ...]) -> dict[str, float]:
+    """Divides pulls by the number of arms, as far as there are runs."""
+    return {f"{n:,}:": each.ours / n for n, each in zip(numbers, lines, strict=False)}

@@ -11,10 +11,10 @@ from typing import Any
 import jax
 import numpy as np
 
-from experiments.claims import every_run_stops
+from experiments import study
 from experiments.figures import STYLES, legend_below, split
 from experiments.likelihood import common
-from experiments.report import STANDARD_ERRORS, Claim, Report, joined, listed, mean_se
+from experiments.report import STANDARD_ERRORS, Claim, Report, listed, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear
@@ -27,32 +27,32 @@ PIVOT = "FWS"
 AT = (0.05, 0.25, 0.5, 0.75, 0.95)
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA) -> Report:
     number = options.seeds or (50 if options.quick else 1000)
     instances = [linear.sphere_pair(seed, K, D) for seed in range(number)]
     table = {"arms": np.array([each.arms for each in instances]), "theta": np.array([each.theta for each in instances])}
     times = times_of(table)
-    sweeps = {rule: runs(rule, table, options, number) for rule in RULES}
-    ratios = {rule: sweep.columns["pulls"] / (times * float(common.kl(DELTA))) for rule, sweep in sweeps.items()}
-    wrong = {rule: common.errors(sweep.columns) for rule, sweep in sweeps.items()}
+    cells = study.crossed({"rule": RULES}, partial(runs, table=table, options=options, number=number, delta=delta))
+    ratios = {rule: columns["pulls"] / (times * float(common.kl(delta))) for (rule,), columns in cells.cells.items()}
+    wrong = study.errors(cells)
     logs = {rule: np.log(ratios[rule] / ratios[PIVOT]) for rule in RULES if rule != PIVOT}
-    return Report(
-        f"{number:,} random instances, sphere_pair(K = {K}, d = {D}), delta = {DELTA}",
-        [],
+    report = study.report(
+        f"{number:,} random instances, sphere_pair(K = {K}, d = {D}), delta = {delta}",
+        cells,
         [
-            every_run_stops(sweeps.values()),
-            common.confident({rule: (*each, DELTA) for rule, each in wrong.items()}),
+            study.stops(cells),
+            common.confident(common.counts_of(cells, delta)),
             above_bound(ratios),
             *(dearer(rule, logs[rule]) for rule in ("LinGame", "uniform")),
         ],
-        joined(sweeps, label="rule") | {"time": np.tile(times, len(RULES))},
-        partial(draw, ratios=ratios, times=times),
+        draw=partial(draw, ratios=ratios, times=times),
         notes=(
             f"T* lies between {times.min():,.0f} and {times.max():,.0f}, median {np.median(times):,.0f}. gk16 for all: "
             f"a heuristic. Pairs: the geometric mean of pulls over the pulls of {PIVOT} on the same instance.",
         ),
-        grid=[row_of(rule, ratios[rule], logs.get(rule), wrong[rule]) for rule in RULES],
+        grid=[row_of(rule, ratios[rule], logs.get(rule), wrong[rule,]) for rule in RULES],
     )
+    return report._replace(lines=[], columns={**report.columns, "time": np.tile(times, len(RULES))})
 
 
 def times_of(table: dict[str, np.ndarray]) -> np.ndarray:
@@ -64,12 +64,12 @@ def times_of(table: dict[str, np.ndarray]) -> np.ndarray:
     return np.asarray(jax.jit(partial(jax.lax.map, time, batch_size=100))(table))
 
 
-def runs(rule: str, table: dict[str, np.ndarray], options: Settings, number: int) -> Results:
+def runs(rule: str, table: dict[str, np.ndarray], options: Settings, number: int, delta: float) -> Results:
     """Makes one run on every instance. All rules share the noise."""
     factory = common.by_ratios(rule, thresholds.gk16(arms=K))
 
     def build(task: Any, key: Any) -> tuple:
-        algorithm = factory(task["arms"], delta=DELTA)
+        algorithm = factory(task["arms"], delta=delta)
         instance = linear.Instance(task["arms"], task["theta"], 1.0)
         return algorithm, linear.environment(instance, algorithm)
 

@@ -4,16 +4,17 @@ A search follows for a setting where gk16, a heuristic, errs more often than del
 so little that no run within the budget can tell. A run that stops there trusts its noise.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments import study
 from experiments.claims import allowed
 from experiments.figures import legend_below, marks, side_by_side, split
 from experiments.likelihood import common
-from experiments.report import Claim, Line, Report, joined, line_of, listed, plus_minus
+from experiments.report import Claim, Line, Report, listed
 from experiments.settings import Settings
 from jaxbandits import Results, linear
 from jaxbandits.numerics import thresholds
@@ -27,8 +28,6 @@ NEAR = 0.15  # allowed relative difference; the other implementation's pulls hav
 # Settings of the search: number of orthogonal arms, lead of the best, pulls.
 DIMENSIONS, LEAD, BUDGET = (2, 3, 5, 10, 20), 0.001, 20_000
 SEARCHED = ("LinGapE", "uniform")
-
-Key = tuple[str, str, str, float]  # instance, rule, threshold, delta
 
 
 class Kind(NamedTuple):
@@ -79,75 +78,59 @@ def run(options: Settings) -> Report:
     # Every rule, threshold and instance is a program of its own. A quick run leaves out those that compile slowly.
     instances = {name: INSTANCES[name]() for name in list(INSTANCES)[: 1 if options.quick else None]}
     times = {name: common.time_of(each) for name, each in instances.items()}
-    sweeps = {
-        (name, rule, kind): stopped_by(rule, kind, name, instance, options=options, seeds=seeds)
-        for name, instance in instances.items()
-        for rule in NAMES
-        for kind in KINDS
-    }
-    lines, wrong = {}, {}
-    for key, sweep in sweeps.items():
-        for n, delta in enumerate(DELTAS):
-            columns, bound = common.row_of(sweep, n), times[key[0]] * float(common.kl(delta))
-            lines[*key, delta] = line_of(f"{', '.join(key)}, {delta:g}", columns, bound=bound)
-            wrong[*key, delta] = common.errors(columns)
+
+    def sweep(instance: str, rule: str, threshold: str) -> Results:
+        kind = KINDS[threshold]
+        more = {"glr_ridge": 0.0} if kind.least_squares else {}
+        factory = common.by_ratios(rule, kind.make(instances[instance]), **more)
+        title = f"linear2 thresholds, {instance}: {rule}, {threshold}"
+        return common.runs(title, instances[instance], factory, options=options, seeds=seeds, delta=DELTAS)
+
+    cells = study.crossed(
+        {"instance": instances, "rule": NAMES, "threshold": KINDS, "delta": DELTAS},
+        sweep,
+        rows="delta",
+        name="{instance}, {rule}, {threshold}, {delta:g}",
+        more=lambda instance, delta, **_: {"bound": times[instance] * float(common.kl(delta))},
+    )
+    lines, wrong = cells.lines, study.errors(cells)
     searched = search(options, options.seeds or (100 if options.quick else 2000))
-    return Report(
+    return study.report(
         "Pulls until the stop under every threshold",
-        list(lines.values()),
+        cells,
         [
             expected(lines),
             common.confident(counts_of(wrong, "proved")),
             common.confident(counts_of(wrong, "heuristic")),
             costs_more(lines),
         ],
-        joined(sweeps, label="instance, rule, threshold"),
-        partial(draw, lines=lines),
+        draw=partial(draw, lines=lines),
         notes=(
             *worst_settings(searched),
             "Thresholds of single arms (kk_pair) are for arms without structure and do not apply here.",
         ),
         grid=[
-            {
-                "instance": name,
-                "rule": rule,
-                "threshold": f"{kind}, {KINDS[kind].status}",
-                "delta": f"{delta:g}",
-                "pulls": plus_minus(each),
-                "/ (T* kl)": f"{each.ours / (each.bound or np.nan):.2f}",
-                "wrong": common.shown(*wrong[name, rule, kind, delta]),
-            }
+            {"instance": name, "rule": rule, "threshold": f"{kind}, {KINDS[kind].status}", "delta": f"{delta:g}"}
+            | common.cells_of(each)
+            | {"wrong": common.shown(*wrong[name, rule, kind, delta])}
             for (name, rule, kind, delta), each in lines.items()
         ],
     )
 
 
-def stopped_by(
-    rule: str, name: str, where: str, instance: linear.Instance, *, options: Settings, seeds: int
-) -> Results:
-    """Runs a rule under a threshold."""
-    kind = KINDS[name]
-    more = {"glr_ridge": 0.0} if kind.least_squares else {}
-    factory = common.by_ratios(rule, kind.make(instance), **more)
-    title = f"linear2 thresholds, {where}: {rule}, {name}"
-    return common.runs(title, instance, factory, options=options, seeds=seeds, delta=DELTAS)
-
-
 def search(options: Settings, seeds: int) -> dict[tuple[str, int, float], tuple[int, int]]:
     """Counts wrong answers among the runs that stopped, and all runs, by rule, number of arms and delta."""
-    counts = {}
     budget = BUDGET // 10 if options.quick else BUDGET
-    for arms in DIMENSIONS[:2] if options.quick else DIMENSIONS:
+
+    def sweep(arms: int, rule: str) -> Results:
         instance = linear.Instance(np.eye(arms), LEAD * np.eye(arms)[0], 1.0)
-        for rule in SEARCHED:
-            factory = common.by_ratios(rule, thresholds.gk16(arms=arms))
-            title = f"linear2 thresholds, search: {rule}, {arms} arms, {budget}"
-            shared = {"options": options, "seeds": seeds, "delta": DELTAS, "longest": budget}
-            sweep = common.runs(title, instance, factory, **shared)
-            for n, delta in enumerate(DELTAS):
-                wrong, _ = common.errors(common.row_of(sweep, n))
-                counts[rule, arms, delta] = wrong, seeds
-    return counts
+        factory = common.by_ratios(rule, thresholds.gk16(arms=arms))
+        title = f"linear2 thresholds, search: {rule}, {arms} arms, {budget}"
+        return common.runs(title, instance, factory, options=options, seeds=seeds, delta=DELTAS, longest=budget)
+
+    axes = {"arms": DIMENSIONS[:2] if options.quick else DIMENSIONS, "rule": SEARCHED, "delta": DELTAS}
+    cells = study.crossed(axes, sweep, rows="delta")
+    return {(rule, arms, delta): (wrong, seeds) for (arms, rule, delta), (wrong, _) in study.errors(cells).items()}
 
 
 def worst_settings(searched: dict[tuple[str, int, float], tuple[int, int]]) -> list[str]:
@@ -168,7 +151,7 @@ def worst_settings(searched: dict[tuple[str, int, float], tuple[int, int]]) -> l
     return lines
 
 
-def counts_of(wrong: dict[Key, tuple[int, int]], status: str) -> dict[str, tuple[int, int, float]]:
+def counts_of(wrong: Mapping[study.Key, tuple[int, int]], status: str) -> dict[str, tuple[int, int, float]]:
     """Collects the errors under the thresholds of one status, for `common.confident`."""
     return {
         f"{status}: {', '.join(key[:3])}, {key[3]:g}": (*each, key[3])
@@ -177,13 +160,13 @@ def counts_of(wrong: dict[Key, tuple[int, int]], status: str) -> dict[str, tuple
     }
 
 
-def expected(lines: dict[Key, Line]) -> Claim:
+def expected(lines: Mapping[study.Key, Line]) -> Claim:
     ratios = {kind: lines["soare(6)", "FWS", kind, 0.1].ours / pulls for kind, pulls in EXAMPLES.items()}
     statement = f"FWS, soare(6), .1: within {NEAR:.0%} of the pulls of another implementation"
     return Claim(statement, listed(ratios, ".2f"), all(abs(each - 1) <= NEAR for each in ratios.values()))
 
 
-def costs_more(lines: dict[Key, Line]) -> Claim:
+def costs_more(lines: Mapping[study.Key, Line]) -> Claim:
     """Claims that every proved threshold costs more pulls than gk16."""
     dearer = {
         f"{', '.join(key[:3])}, {key[3]:g}": each.ours / lines[*key[:2], "gk16", key[3]].ours
@@ -195,7 +178,7 @@ def costs_more(lines: dict[Key, Line]) -> Claim:
     return Claim("a proved threshold needs more pulls than gk16", text, dearer[least] > 1)
 
 
-def draw(figure: Any, *, lines: dict[Key, Line]) -> None:
+def draw(figure: Any, *, lines: Mapping[study.Key, Line]) -> None:
     names = list(dict.fromkeys(name for name, *_ in lines))
     panels = split(figure, (9.6, 3.2 * len(names)), len(names), 1, sharex=True)
     for name, axes in zip(names, np.ravel(panels), strict=True):

@@ -4,26 +4,18 @@ Soare's instance in six dimensions, omega = 0.1, theta = 2 e_1. In print, Lazy T
 pulls as FWS. With one threshold for all rules, both need about as many.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments import study
+from experiments.claims import above_bound, apart
 from experiments.figures import STYLES, legend_below
 from experiments.likelihood import common
 from experiments.papers import printed
-from experiments.report import (
-    STANDARD_ERRORS,
-    Claim,
-    Columns,
-    Line,
-    Report,
-    joined,
-    line_of,
-    listed,
-    plus_minus,
-    verdict,
-)
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, plus_minus, verdict
 from experiments.settings import Settings
 from jaxbandits import Results, linear
 from jaxbandits.numerics import thresholds
@@ -69,29 +61,30 @@ def run(options: Settings) -> Report:
     deltas = DELTAS[:2] if options.quick else DELTAS
     instance = linear.soare(6, 0.1)
     time = common.time_of(instance)
-    sweeps = {stop.name: stopped_by(stop, instance, deltas, options, seeds) for stop in STOPS}
-    lines = {
-        (name, delta): line_for(name, delta, common.row_of(sweep, n), time)
-        for name, sweep in sweeps.items()
-        for n, delta in enumerate(deltas)
-    }
-    wrong = {
-        (stop.name, delta): common.errors(common.row_of(sweeps[stop.name], n))
-        for stop in STOPS
-        for n, delta in enumerate(deltas)
-    }
+    stops = {stop.name: stop for stop in STOPS}
+    cells = study.crossed(
+        {"rule": stops, "delta": deltas},
+        lambda rule: stopped_by(stops[rule], instance, deltas, options, seeds),
+        rows="delta",
+        name="{rule}, {delta:g}",
+        more=lambda rule, delta: in_print(rule, delta) | {"bound": time * float(common.kl(delta))},
+    )
+    lines, wrong = cells.lines, study.errors(cells)
     bounds = dict(zip(DELTAS, np.array(printed("likelihood", "table 1"))[:, 7], strict=True))
-    return Report(
+    return study.report(
         "Pulls until the stop on soare(6), theta = 2 e_1",
-        list(lines.values()),
+        cells,
         [
-            expected(lines),
-            common.confident({f"{name}, {delta:g}": (*each, delta) for (name, delta), each in wrong.items()}),
-            above_bound(lines),
+            apart(
+                f"means at delta = .1 are within {STANDARD_ERRORS} standard errors of another implementation",
+                {name: lines[name, 0.1] for name in stops},
+                EXAMPLES,
+            ),
+            common.confident(common.counts_of(cells)),
+            above_bound(lines.values()),
             *alike(lines, time, deltas),
         ],
-        joined(sweeps),
-        partial(draw, lines=lines, time=time, deltas=deltas),
+        draw=partial(draw, cells=cells, time=time),
         notes=(
             f"T* = {time:.2f}: T* kl is {listed({d: time * float(common.kl(d)) for d in deltas}, ',.0f')}, in print "
             f"{listed({d: bounds[d] for d in deltas}, ',.0f')}. FWS in print: {EXPLAINED['FWS']}.",
@@ -129,12 +122,10 @@ def stopped_by(
     return joined(parts, "missing")
 
 
-def line_for(name: str, delta: float, columns: dict[str, np.ndarray], time: float) -> Line:
-    """Returns mean pulls beside the printed ones."""
+def in_print(rule: str, delta: float) -> dict[str, Any]:
+    """Returns the printed mean, if there is one, as fields of a line."""
     row = {values[0]: values for values in printed("likelihood", "table 1")}[delta]
-    number = row[COLUMNS[name]] if name in COLUMNS else None
-    bound = time * float(common.kl(delta))
-    return line_of(f"{name}, {delta:g}", columns, printed=number, printed_runs=RUNS, bound=bound)
+    return {"printed": row[COLUMNS[rule]] if rule in COLUMNS else None, "printed_runs": RUNS}
 
 
 def grid_row(stop: Stop, delta: float, each: Line, wrong: tuple[int, int]) -> dict[str, str]:
@@ -149,30 +140,13 @@ def grid_row(stop: Stop, delta: float, each: Line, wrong: tuple[int, int]) -> di
         "delta": f"{delta:g}",
         "pulls": plus_minus(each),
         "printed": f"{each.printed:,.0f}" if each.printed else "-",
-        "/ (T* kl)": f"{each.ours / (each.bound or np.nan):.2f}",
+        "/ (T* kl)": f"{common.over_bound(each):.2f}",
         "wrong": common.shown(*wrong),
         "verdict": said.replace("DIFFERS", "differs").replace("nothing printed", "no figure"),
     }
 
 
-def expected(lines: dict[tuple[str, float], Line]) -> Claim:
-    differences = {
-        name: (lines[name, 0.1].ours - mean) / float(np.hypot(lines[name, 0.1].se, se))
-        for name, (mean, se) in EXAMPLES.items()
-    }
-    statement = f"means at delta = .1 are within {STANDARD_ERRORS} standard errors of another implementation"
-    return Claim(statement, listed(differences, "+.1f"), max(map(abs, differences.values())) <= STANDARD_ERRORS)
-
-
-def above_bound(lines: dict[tuple[str, float], Line]) -> Claim:
-    ratios = {each.quantity: each.ours / each.bound for each in lines.values() if each.bound}
-    least = min(ratios, key=ratios.__getitem__)
-    return Claim(
-        "no mean is below T* kl(delta, 1 - delta)", f"at least {ratios[least]:.2f} ({least})", ratios[least] >= 1
-    )
-
-
-def alike(lines: dict[tuple[str, float], Line], time: float, deltas: tuple[float, ...]) -> list[Claim]:
+def alike(lines: Mapping[study.Key, Line], time: float, deltas: tuple[float, ...]) -> list[Claim]:
     """Claims that rules need about as many pulls under one threshold, from delta = .01 on."""
     claims = []
     for delta in (d for d in deltas if d <= 0.01):
@@ -184,12 +158,10 @@ def alike(lines: dict[tuple[str, float], Line], time: float, deltas: tuple[float
     return claims
 
 
-def draw(figure: Any, *, lines: dict[tuple[str, float], Line], time: float, deltas: tuple[float, ...]) -> None:
-    axes = figure.subplots()
-    names = dict.fromkeys(name for name, _ in lines)
+def draw(figure: Any, *, cells: study.Study, time: float) -> None:
+    axes, deltas = figure.subplots(), cells.axes["delta"]
     again = [style | {"marker": "*", "linestyle": (0, (1, 3))} for style in STYLES]
-    for name, style in zip(names, [*STYLES, *again], strict=False):
-        rows = [lines[name, delta] for delta in deltas]
+    for (name, rows), style in zip(study.by(cells, "rule").items(), [*STYLES, *again], strict=False):
         axes.errorbar(deltas, [r.ours for r in rows], [2 * r.se for r in rows], label=name, mfc="w", ms=4, **style)
     axes.plot(deltas, [time * float(common.kl(d)) for d in deltas], color="k", ls=(0, (6, 2)), label="T* kl")
     axes.plot(deltas, [common.practical(time, d) for d in deltas], color="k", ls=":", label="T* gk16")

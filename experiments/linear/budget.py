@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import all_of, below, between, column, every_run_stops, interval
+from experiments import study
+from experiments.claims import all_of, below, between, column, interval
 from experiments.figures import COLORS, STYLES, legend_below
 from experiments.papers import printed
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear
@@ -35,22 +36,22 @@ def run(options: Settings) -> Report:
     seeds = options.seeds or (1000 if options.quick else 20_000)
     budgets = BUDGETS[:3] if options.quick else BUDGETS
     instance = linear.soare(D, OMEGA, scale=2.0)
-    sweeps = {rule: sweep(rule, instance, budgets, options, seeds) for rule in RULES}
-    lines = {
-        rule: {T: budget_line(rule, T, each.columns["right"][each.columns["row"] == n]) for n, T in enumerate(budgets)}
-        for rule, each in sweeps.items()
-    }
-    spent, allowed = column(sweeps.values(), "pulls"), np.array(budgets)[column(sweeps.values(), "row")]
-    return Report(
+    cells = study.crossed(
+        {"rule": RULES, "budget": budgets},
+        lambda rule: sweep(rule, instance, budgets, options, seeds),
+        rows="budget",
+        name="{rule}, T = {budget}",
+        values=lambda columns: columns["right"],
+        more=in_print,
+    )
+    lines = {rule: dict(zip(budgets, row, strict=True)) for rule, row in study.by(cells, "rule").items()}
+    sweeps = cells.sweeps.values()
+    spent, allowed = column(sweeps, "pulls"), np.array(budgets)[column(sweeps, "row")]
+    return study.report(
         f"A given budget on soare({D}): the share of right answers",
-        [each for row in lines.values() for each in row.values()],
-        [
-            every_run_stops(sweeps.values()),
-            all_of("no run spends more than its budget", spent <= allowed),
-            *claims(lines),
-        ],
-        joined(sweeps, label="rule"),
-        partial(draw, lines=lines),
+        cells,
+        [study.stops(cells), all_of("no run spends more than its budget", spent <= allowed), *claims(lines)],
+        draw=partial(draw, lines=lines),
         notes=(
             f"Published on about {PRINTED_RUNS:,} trials, with designs of Frank and Wolfe; ours are certified. Where "
             "the optimum is not unique (the G-optimal design here), another one errs a little more or less.",
@@ -80,13 +81,15 @@ def sweep(rule: str, instance: linear.Instance, budgets: tuple[int, ...], option
     )
 
 
-def budget_line(rule: str, T: int, right: np.ndarray) -> Line:
-    """Returns the share of right answers beside the published one."""
+def in_print(rule: str, budget: int) -> dict[str, Any]:
+    """Returns the published share of right answers, if there is one, as fields of a line."""
     rates = {row[0]: row[1 + list(RULES).index(rule)] for row in printed("linear", "budget, shares of right answers")}
-    note = f"law of the last phase {law(T):.3f}" if rule == "OD-LinBAI" and phase_length(T) > 0 else ""
-    tolerance = ROUNDING if rule in ("Peace", "P1-RAGE") else 0.0
-    more = {"printed": rates[T], "printed_se": (rates[T] * (1 - rates[T]) / PRINTED_RUNS) ** 0.5} if T in rates else {}
-    return line(f"{rule}, T = {T}", right, note=note, tolerance=tolerance, **more)
+    is_by_law = rule == "OD-LinBAI" and phase_length(budget) > 0
+    fields: dict[str, Any] = {"note": f"law of the last phase {law(budget):.3f}" if is_by_law else ""}
+    fields |= {"tolerance": ROUNDING if rule in ("Peace", "P1-RAGE") else 0.0}
+    if rate := rates.get(budget):
+        fields |= {"printed": rate, "printed_se": (rate * (1 - rate) / PRINTED_RUNS) ** 0.5}
+    return fields
 
 
 def phase_length(T: int) -> float:

@@ -51,10 +51,11 @@ def adaptive_runs(name: str, instance: linear.Instance, *, options: Settings, se
     return _runs(f"{name}: XY-adaptive", instance, rule, shared)
 
 
-def oracle_line(quantity: str, instance: linear.Instance, **settings: Any) -> Line:
-    """Computes the pulls of XY-oracle, which are not random."""
+def oracle_line(name: str, instance: linear.Instance, *, options: Settings | None = None, **settings: Any) -> Line:
+    """Computes the pulls of XY-oracle, which are not random; takes a name and options as the sweeps do."""
+    del options
     oracle = linear.xy_oracle(instance.arms, theta=instance.theta, delta=DELTA, **settings)
-    return Line(quantity, oracle.n, bound=bound(instance))
+    return Line(name, oracle.n, bound=bound(instance))
 
 
 def bound(instance: linear.Instance, delta: float = DELTA) -> float:

@@ -4,12 +4,14 @@ d canonical arms and one more at an angle of 0.01 to the best, d = 2..10; delta 
 figure has no printed values; the claims check what the text says about it.
 """
 
+from functools import partial
+
 import numpy as np
 
+from experiments import study
 from experiments.claims import above, below, between
-from experiments.figures import legend_under, means_figure
 from experiments.linear import common as runs
-from experiments.report import Claim, Line, Report, joined, line_of, means
+from experiments.report import Claim, Report, means
 from experiments.settings import Settings
 from jaxbandits import linear
 
@@ -17,37 +19,28 @@ from jaxbandits import linear
 def run(options: Settings) -> Report:
     dimensions = (2, 6, 10) if options.quick else tuple(range(2, 11))
     seeds = options.seeds or (50 if options.quick else 400)
-    curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": [], "XY-oracle": [], "XY-adaptive": []}
-    parts = {}
-    for d in dimensions:
-        instance, name = linear.soare(d), f"figure 1, d = {d}"
-        shared = {"instance": instance, "options": options}
-        sweeps = {
-            "LinGapE": runs.lingape_runs(name, **shared, seeds=seeds),
-            "XY-static": runs.static_runs(name, **shared, seeds=min(seeds, 20 if options.quick else 60)),
-            "XY-adaptive": runs.adaptive_runs(name, **shared, seeds=min(seeds, 20)),
-        }
-        for algorithm, sweep in sweeps.items():
-            quantity = f"{algorithm}, d = {d}"
-            curves[algorithm].append(line_of(quantity, sweep, bound=runs.bound(instance)))
-            parts[quantity] = sweep.columns | {"d": np.full(len(sweep.columns["row"]), d)}
-        curves["XY-oracle"].append(runs.oracle_line(f"XY-oracle, d = {d}", instance))
-
-    lingape, static, oracle, adaptive = map(means, curves.values())
+    instances = {d: linear.soare(d) for d in dimensions}
+    bounds = {d: runs.bound(instance) for d, instance in instances.items()}
+    runs_of = {
+        "LinGapE": partial(runs.lingape_runs, seeds=seeds),
+        "XY-static": partial(runs.static_runs, seeds=min(seeds, 20 if options.quick else 60)),
+        "XY-oracle": runs.oracle_line,
+        "XY-adaptive": partial(runs.adaptive_runs, seeds=min(seeds, 20)),
+    }
+    cells = study.crossed(
+        {"rule": runs_of, "d": dimensions},
+        lambda rule, d: runs_of[rule](f"figure 1, d = {d}", instances[d], options=options),
+        name="{rule}, d = {d}",
+        more=lambda rule, d: {"bound": bounds[d]},
+    )
+    lingape, static, oracle, adaptive = map(means, study.by(cells, "rule").values())
     slopes = [np.polyfit(dimensions, values, 1)[0] for values in (static, lingape)]
     fit = np.corrcoef(dimensions, static)[0, 1] ** 2
     worst, spread = adaptive / static, oracle.max() / oracle.min() - 1
 
-    def draw(figure) -> None:
-        axes = means_figure(figure, dimensions, curves, yscale="log", title="Figure 1: soare(d)")
-        least = [line.bound for line in curves["LinGapE"]]
-        axes.plot(dimensions, least, color="k", lw=1, label="T* kl, the lower bound")
-        axes.set(xlabel="dimension d", ylabel="pulls until the stop")
-        legend_under(axes, fontsize=10)
-
-    return Report(
+    return study.report(
         "Figure 1 of Xu, Honda, Sugiyama (2018): pulls against the dimension",
-        [line for lines in curves.values() for line in lines],
+        cells,
         [
             above(
                 "LinGapE needs the fewest pulls in every dimension (the next over LinGapE)",
@@ -61,6 +54,13 @@ def run(options: Settings) -> Report:
             below("XY-oracle hardly depends on d (from least to most)", [spread], 0.05, ".1%"),
             between("XY-adaptive needs at least five times the pulls of XY-static", worst, 5, form=".1f"),
         ],
-        joined(parts, label="run"),
-        draw,
+        draw=study.figure(
+            cells,
+            "d",
+            references={"T* kl, the lower bound": list(bounds.values())},
+            legend=2,
+            yscale="log",
+            xlabel="dimension d",
+            title="Figure 1: soare(d)",
+        ),
     )

@@ -9,10 +9,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import study
 from experiments.claims import above
-from experiments.figures import means_figure, ticks
 from experiments.linear import common as runs
-from experiments.report import Claim, Report, joined, line_of, listed, means
+from experiments.report import Claim, Report, listed, means
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import linear
@@ -37,35 +37,30 @@ def run(options: Settings) -> Report:
         rule = linear.xy_static(arms, allocation, delta=runs.DELTA)
         return rule, linear.environment(instance(gap), rule)
 
-    few = min(seeds, 400)
-    sweeps = {
-        "LinGapE": simulate("figure 2: LinGapE", adaptive, gaps, options=options, seeds=seeds, max_rounds=10**7),
-        "XY-static": simulate("figure 2: XY-static", static, gaps, options=options, seeds=few, max_rounds=100_000),
-    }
     cases = [linear.canonical(gap) for gap in GAPS]
     bounds = [runs.bound(case) for case in cases]
-    curves = {
-        name: [
-            line_of(f"{name}, gap {gap}", sweep, sweep.columns["row"] == n, bound=bounds[n])
-            for n, gap in enumerate(GAPS)
-        ]
-        for name, sweep in sweeps.items()
+    sweeps = {
+        "LinGapE": simulate("figure 2: LinGapE", adaptive, gaps, options=options, seeds=seeds, max_rounds=10**7),
+        "XY-static": simulate(
+            "figure 2: XY-static", static, gaps, options=options, seeds=min(seeds, 400), max_rounds=100_000
+        ),
+        "XY-oracle": [runs.oracle_line("", case) for case in cases],
     }
-    curves["XY-oracle"] = [runs.oracle_line(f"XY-oracle, gap {gap}", cases[n]) for n, gap in enumerate(GAPS)]
-    lingape, static_pulls, oracle = map(means, curves.values())
+    bound_of = dict(zip(GAPS, bounds, strict=True))
+    cells = study.collected(
+        {"rule": sweeps, "gap": GAPS},
+        sweeps,
+        rows="gap",
+        name="{rule}, gap {gap}",
+        more=lambda rule, gap: {"bound": bound_of[gap]},
+    )
+    lingape, static_pulls, oracle = map(means, study.by(cells, "rule").values())
     ratio, ahead, scaled = static_pulls / lingape, static_pulls - lingape, lingape * np.square(GAPS)
     following = np.minimum(static_pulls, oracle) / lingape
 
-    def draw(figure) -> None:
-        axes = means_figure(figure, GAPS, curves, xscale="log", yscale="log", xlabel="gap")
-        axes.plot(GAPS, bounds, color="k", lw=1, label="T* kl, the lower bound")
-        axes.set(ylabel="pulls until the stop", title="Figure 2: five canonical arms")
-        ticks(axes, GAPS)
-        axes.legend()
-
-    return Report(
+    return study.report(
         "Figure 2 of Xu, Honda, Sugiyama (2018): pulls against the gap",
-        [line for lines in curves.values() for line in lines],
+        cells,
         [
             above("LinGapE needs the fewest pulls at every gap (the next over LinGapE)", following, form=".2f"),
             Claim("its advantage grows as the gap shrinks, as a difference", listed(ahead), np.all(np.diff(ahead) < 0)),
@@ -79,8 +74,15 @@ def run(options: Settings) -> Report:
                 listed(scaled, ".0f"),
                 np.all(np.diff(scaled) < 0) and scaled[-1] > scaled[0] / 2,
             ),
-            runs.delta_is_kept(list(sweeps.values()), cases[0]),
+            runs.delta_is_kept(list(cells.sweeps.values()), cases[0]),
         ],
-        joined({name: sweep.columns | {"gap": gaps[sweep.columns["row"]]} for name, sweep in sweeps.items()}),
-        draw,
+        draw=study.figure(
+            cells,
+            "gap",
+            references={"T* kl, the lower bound": bounds},
+            x_ticks=True,
+            xscale="log",
+            yscale="log",
+            title="Figure 2: five canonical arms",
+        ),
     )

@@ -10,12 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.claims import errors_of
 from experiments.figures import STYLES
 from experiments.mab import common
-from experiments.report import STANDARD_ERRORS, Claim, Report, joined, number
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Report, joined, number, row_of
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Results, mab
+from jaxbandits import mab
 
 INSTANCES = {  # means, and the middle budget
     "one of 20": ((0.5, *[0.4] * 19), 2000),
@@ -57,19 +58,13 @@ def run(options: Settings) -> Report:
     for cell in cells:
         groups.setdefault(program(cell), []).append(cell)
     sweeps = {cell: each for group in groups.values() for cell, each in sweep(group, options, seeds).items()}
-    wrong = {cell: common.errors(*each) for cell, each in sweeps.items()}
+    wrong = {cell: errors_of(each) for cell, each in sweeps.items()}
     rates = {cell: count / ended for cell, (count, ended) in wrong.items()}
     return Report(
         "A given budget: the share of wrong answers",
         [],
         [agree(wrong), *slope_claims(names[0], rates), reuse_helps(names[0], wrong)],
-        joined(
-            {
-                ", ".join(map(str, cell)): {name: column[rows] for name, column in results.columns.items()}
-                for cell, (results, rows) in sweeps.items()
-            },
-            label="instance, budget, rule, step",
-        ),
+        joined(sweeps, label="instance, budget, rule, step"),
         partial(draw, names=names, rates=rates, wrong=wrong),
         notes=(
             "H1 counts the best arm with the smallest gap. SR's bound is K (K - 1) / 2 exp(-(T - K) / (L H2)), L = 1/2 "
@@ -86,8 +81,8 @@ def program(cell: Cell) -> tuple:
     return len(INSTANCES[cell.name][0]), cell.rule, cell.step, cell.budget if cell.rule == "SR" else None
 
 
-def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tuple[Results, np.ndarray]]:
-    """Runs the cells of one program. Returns for each the sweep, and a mask of the cell's runs."""
+def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, Columns]:
+    """Runs the cells of one program. Returns the runs of each."""
     K, rule, step, _ = program(cells[0])
     budgets = [cell.budget for cell in cells]
     leaps = rule in IN_LEAPS and not step
@@ -115,7 +110,7 @@ def sweep(cells: Sequence[Cell], options: Settings, seeds: int) -> dict[Cell, tu
         # The phases, and spare rounds for pulls that the binomial sampler left over.
         chunk=(K if rule == "SR" else (K - 1).bit_length() + 1) if leaps else None,
     )
-    return {cell: (results, results.columns["row"] == i) for i, cell in enumerate(cells)}
+    return {cell: row_of(results, i) for i, cell in enumerate(cells)}
 
 
 def row(name: str, budget: int, rates: dict[Cell, float], wrong: dict[Cell, tuple[int, int]]) -> dict[str, str]:

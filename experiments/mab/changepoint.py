@@ -6,17 +6,18 @@ adapting. A rule that keeps every reward stays with the third arm: after 2,000 r
 .4 must pass until their average is below .5.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import jaxbandits
+from experiments import study
 from experiments.claims import below
 from experiments.figures import legend_below
 from experiments.mab import common
-from experiments.report import Claim, Line, Report, joined, line, listed, plus_minus
+from experiments.report import Claim, Columns, Line, Report, line, listed, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, feedback, mab
@@ -25,7 +26,8 @@ from jaxbandits.base import Algorithm, Decision
 MEANS = np.array([[0.5, 0.3, 0.4], [0.5, 0.3, 0.9], [0.5, 0.3, 0.4]])  # (segments, K)
 CHANGES = (3000, 5000)
 HORIZON = 10_000
-ROWS = (CHANGES, (HORIZON, HORIZON + 1))  # pulls at which the means change; the second row does not get there
+# Pulls at which the means change; the second row does not get there.
+ROWS = {"two changes": CHANGES, "no change": (HORIZON, HORIZON + 1)}
 SEGMENTS = ("before", "between", "after")
 STATIONARY = ("UCB1", "KL-UCB", "Thompson")  # rules that keep every reward
 ADAPTIVE = ("D-UCB", "SW-UCB")
@@ -65,17 +67,21 @@ RULES: dict[str, Callable[[mab.Bernoulli], Algorithm]] = {
 def run(options: Settings) -> Report:
     seeds = options.seeds or (100 if options.quick else 1000)
     marks = tuple(range(250, HORIZON + 1, 250))
-    sweeps = {rule: sweep(rule, options, seeds, marks) for rule in RULES}
-    curves = {rule: (by_row(each, 0, marks), by_row(each, 1, marks)) for rule, each in sweeps.items()}
-    parts = {rule: segments(changing, marks) for rule, (changing, _) in curves.items()}
-    stationary = {rule: line(f"{rule}, no change", constant[:, -1]) for rule, (_, constant) in curves.items()}
-    total = {rule: line(f"{rule}, two changes", changing[:, -1]) for rule, (changing, _) in curves.items()}
-    return Report(
+    cells = study.crossed(
+        {"changes": ROWS, "rule": RULES},
+        partial(sweep, options=options, seeds=seeds, marks=marks),
+        rows="changes",
+        name="{rule}, {changes}",
+        values=lambda columns: regret_of(columns, marks)[:, -1],
+    )
+    curves = study.by(cells, "changes", {key: regret_of(each, marks) for key, each in cells.cells.items()})
+    total, stationary = (dict(zip(RULES, row, strict=True)) for row in study.by(cells, "changes").values())
+    parts = {rule: segments(each, marks) for rule, each in zip(RULES, curves["two changes"], strict=True)}
+    return study.report(
         f"Dynamic regret of three Bernoulli arms over {HORIZON:,} pulls, with changes after 3,000 and 5,000",
-        [*total.values(), *stationary.values()],
+        cells,
         claims(parts, total, stationary),
-        joined(sweeps, label="rule"),
-        partial(draw, curves=curves, marks=marks),
+        draw=partial(draw, curves=curves, marks=marks),
         notes=(
             "D-UCB and SW-UCB have the discount and the window of their theorems for this horizon and two changes, and "
             "exploration .6. M-UCB, which restarts at detected changes, has its constants for a change by .5. Exp3 has "
@@ -93,7 +99,7 @@ def run(options: Settings) -> Report:
     )
 
 
-def sweep(rule: str, options: Settings, seeds: int, marks: tuple[int, ...]) -> Results:
+def sweep(rule: str, *, options: Settings, seeds: int, marks: tuple[int, ...]) -> Results:
     """Runs one rule, with the changes in row 0 and without in row 1."""
     instances = [mab.bernoulli(means) for means in MEANS]
 
@@ -108,7 +114,7 @@ def sweep(rule: str, options: Settings, seeds: int, marks: tuple[int, ...]) -> R
     return simulate(
         f"mab changepoint: {rule}",
         build,
-        {"at": np.array(ROWS)},
+        {"at": np.array(list(ROWS.values()))},
         options=options,
         seeds=seeds,
         max_rounds=HORIZON,
@@ -116,9 +122,9 @@ def sweep(rule: str, options: Settings, seeds: int, marks: tuple[int, ...]) -> R
     )
 
 
-def by_row(sweep: Results, row: int, marks: tuple[int, ...]) -> np.ndarray:
+def regret_of(columns: Columns, marks: tuple[int, ...]) -> np.ndarray:
     """Returns the dynamic regret (runs, marks) of the runs of a row."""
-    return dynamic_regret(sweep.columns["curve.counts"][sweep.columns["row"] == row], marks, ROWS[row])
+    return dynamic_regret(columns["curve.counts"], marks, list(ROWS.values())[columns["row"][0]])
 
 
 def dynamic_regret(counts: np.ndarray, marks: tuple[int, ...], at: tuple[int, ...]) -> np.ndarray:
@@ -163,15 +169,13 @@ def claims(parts: dict[str, list[Line]], total: dict[str, Line], stationary: dic
     ]
 
 
-def draw(figure: Any, *, curves: dict[str, tuple[np.ndarray, np.ndarray]], marks: tuple[int, ...]) -> None:
+def draw(figure: Any, *, curves: Mapping[str, list[np.ndarray]], marks: tuple[int, ...]) -> None:
     figure.set_size_inches(9.6, 4.8)
-    titles = ("changes after 3,000 and 5,000 pulls", "no change")
-    for n, (title, axes) in enumerate(zip(titles, figure.subplots(1, 2, sharey=True), strict=True)):
-        for style, (rule, both) in enumerate(curves.items()):
-            common.mean_curve(axes, marks, both[n], rule, style)
+    for (title, each), axes in zip(curves.items(), figure.subplots(1, 2, sharey=True), strict=True):
+        for style, (rule, regret) in enumerate(zip(RULES, each, strict=True)):
+            common.mean_curve(axes, marks, regret, rule, style)
         axes.set(title=title, xlabel="pulls")
-        if n == 0:
-            for change in CHANGES:
-                axes.axvline(change, color="k", lw=1, ls=":")
-    figure.axes[0].set_ylabel("dynamic regret")
+    for change in CHANGES:
+        figure.axes[0].axvline(change, color="k", lw=1, ls=":")
+    figure.axes[0].set(ylabel="dynamic regret", title="changes after 3,000 and 5,000 pulls")
     legend_below(figure, ncols=7)

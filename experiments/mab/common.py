@@ -155,12 +155,6 @@ def stopped(columns: Columns) -> np.ndarray:
     return columns["status"] == Status.STOPPED
 
 
-def errors(sweep: Results, rows: Any = slice(None)) -> tuple[int, int]:
-    """Counts wrong answers and the runs that stopped."""
-    ended = stopped(sweep.columns)[rows]
-    return int(np.sum(sweep.columns["wrong"][rows] & ended)), int(np.sum(ended))
-
-
 def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
     """Claims that error counts of several sweeps, each (wrong, stopped), are all compatible with delta."""
     from scipy.stats import binom  # half a second
@@ -190,11 +184,16 @@ def interval(wrong: int, n: int) -> str:
 
 
 def in_our_styles(axes: Any) -> Any:
-    """Styles the lines that `Results.plot` has drawn, so that they differ in black and white."""
+    """Styles the lines that `Results.plot` has drawn as in the other figures."""
+    from matplotlib.collections import PolyCollection
+
     lines = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
-    for line, shade, style in zip(lines, axes.collections, STYLES, strict=False):
+    shades = [shade for shade in axes.collections if isinstance(shade, PolyCollection)]
+    for line, shade, bars, style in zip(lines, shades, axes.containers, STYLES, strict=False):
         line.set(**style, markersize=4, mfc="w")
         shade.set(color=style["color"], alpha=0.1, lw=0)
+        for part in bars.get_children():
+            part.set_color(style["color"])
     return axes
 
 

@@ -6,15 +6,16 @@ pulls once at first. Later, a rule that pulls by an index or by counts alone rep
 little. Rules that draw their pulls change arms as often as without a delay.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from experiments import study
 from experiments.figures import STYLES, curve, marks, ticks
 from experiments.mab import common
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line, line_of, listed, plus_minus
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, joined, listed, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, feedback, mab
@@ -31,8 +32,10 @@ MEANS = (0.9, 0.8, 0.7, 0.6)
 HORIZON = 10_000
 NICE = [m * 10**n for n in range(1, 5) for m in (1, 1.5, 2, 3, 5, 7)]  # ticks
 
-Delay = int | str  # rounds, or "geometric"
-Cell = tuple[str, Delay]  # rule, delay
+DRAWN = f"geometric, {GEOMETRIC}"
+
+Delay = int | str  # rounds, or `DRAWN`
+Lines = Mapping[study.Key, Line]  # by rule and delay
 
 
 def regret_rule(name: str, problem: mab.Bernoulli, horizon: int) -> Algorithm:
@@ -42,26 +45,32 @@ def regret_rule(name: str, problem: mab.Bernoulli, horizon: int) -> Algorithm:
 
 
 def run(options: Settings) -> Report:
-    delays: tuple[Delay, ...] = (0, 10, 100, "geometric") if options.quick else (*DELAYS, "geometric")
+    delays = (0, 10, 100, DRAWN) if options.quick else (*DELAYS, DRAWN)
     stops, regrets = (("EB-TCI", "T3C"), ("UCB1", "Thompson")) if options.quick else (STOPS, REGRETS)
     horizon = HORIZON // 4 if options.quick else HORIZON
     seeds = options.seeds or (100 if options.quick else 400)
-    stopped = {(rule, delay): until_stop(rule, delay, options, seeds) for rule in stops for delay in delays}
-    ended = {(rule, delay): until_horizon(rule, delay, options, seeds, horizon) for rule in regrets for delay in delays}
-    pulls = {cell: line_of(heading(cell), sweep) for cell, sweep in stopped.items()}
-    regret = {cell: line(heading(cell, "regret"), lost(sweep)) for cell, sweep in ended.items()}
-    switches = {cell: switching(sweep) for cell, sweep in (stopped | ended).items()}
-    wrong = {heading(cell): common.errors(sweep) for cell, sweep in stopped.items()}
+    shared = {"options": options, "seeds": seeds}
+    pulls = study.crossed(
+        {"rule": stops, "delay": delays}, partial(until_stop, **shared), name="{rule}, delay {delay}, pulls"
+    )
+    regret = study.crossed(
+        {"rule": regrets, "delay": delays},
+        partial(until_horizon, **shared, horizon=horizon),
+        name="{rule}, delay {delay}, regret",
+        values=lost,
+    )
+    switches = {key: switching(columns) for key, columns in (pulls.cells | regret.cells).items()}
+    wrong = study.named(pulls, study.errors(pulls))
     return Report(
         f"Late observations: pulls until the stop, and regret after {horizon:,} pulls",
-        [*pulls.values(), *regret.values()],
+        [*pulls.lines.values(), *regret.lines.values()],
         [
-            *claims(pulls, regret, delays),
+            *claims(pulls.lines, regret.lines, delays),
             repeating(switches),
             common.confident({name: each for name, each in wrong.items() if each[1]}),
         ],
-        joined({heading(cell): sweep for cell, sweep in (stopped | ended).items()}, label="rule, delay"),
-        partial(draw, pulls=pulls, regret=regret, delays=delays),
+        joined({"pulls": study.columns(pulls), "regret": study.columns(regret)}, label="quantity"),
+        partial(draw, pulls=pulls.lines, regret=regret.lines, delays=delays),
         notes=(
             f"Delays are in rounds; a round of LUCB is two pulls. The geometric delay has mean {GEOMETRIC}. Pulls "
             "and regret include those whose observations had not arrived. Threshold of the stops: gk16, a heuristic; "
@@ -73,26 +82,21 @@ def run(options: Settings) -> Report:
         ),
         grid=[
             {"rule": rule, "": quantity}
-            | {named(delay): plus_minus(lines[rule, delay], digits).replace("nan", "-") for delay in delays}
+            | {str(delay): plus_minus(lines[rule, delay], digits).replace("nan", "-") for delay in delays}
             | {"runs": str(seeds)}
-            for quantity, lines, rules, digits in (("pulls", pulls, stops, 0), ("regret", regret, regrets, 1))
+            for quantity, lines, rules, digits in (
+                ("pulls", pulls.lines, stops, 0),
+                ("regret", regret.lines, regrets, 1),
+            )
             for rule in rules
         ]
         + [
             {"rule": rule, "": "switches, %"}
-            | {named(delay): f"{100 * switches[rule, delay]:.3g}" for delay in delays}
+            | {str(delay): f"{100 * switches[rule, delay]:.3g}" for delay in delays}
             | {"runs": str(seeds)}
             for rule in (*stops, *regrets)
         ],
     )
-
-
-def named(delay: Delay) -> str:
-    return f"geometric, {GEOMETRIC}" if delay == "geometric" else f"{delay}"
-
-
-def heading(cell: Cell, quantity: str = "pulls") -> str:
-    return f"{cell[0]}, delay {named(cell[1])}, {quantity}"
 
 
 def late(algorithm: Algorithm, instance: mab.Instance, delay: Delay) -> tuple:
@@ -102,7 +106,7 @@ def late(algorithm: Algorithm, instance: mab.Instance, delay: Delay) -> tuple:
     return feedback.delayed(algorithm, environment, delay=law)
 
 
-def until_stop(rule: str, delay: Delay, options: Settings, seeds: int) -> Results:
+def until_stop(rule: str, delay: Delay, **shared: Any) -> Results:
     instance = mab.gauss4()
 
     def build(task: Any, key: Any) -> tuple:
@@ -111,37 +115,37 @@ def until_stop(rule: str, delay: Delay, options: Settings, seeds: int) -> Result
     def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
         return {"wrong": ~mab.is_right(instance, outcome.answer)}
 
-    name = f"mab delay, {named(delay)}: {rule}"
-    return simulate(name, build, options=options, seeds=seeds, max_rounds=common.LONGEST, metrics=metrics)
+    name = f"mab delay, {delay}: {rule}"
+    return simulate(name, build, max_rounds=common.LONGEST, metrics=metrics, **shared)
 
 
-def until_horizon(rule: str, delay: Delay, options: Settings, seeds: int, horizon: int) -> Results:
+def until_horizon(rule: str, delay: Delay, horizon: int, **shared: Any) -> Results:
     instance = mab.bernoulli(MEANS)
 
     def build(task: Any, key: Any) -> tuple:
         return late(regret_rule(rule, mab.Bernoulli(len(MEANS)), horizon), instance, delay)
 
-    name = f"mab delay, {named(delay)}, regret, {horizon}: {rule}"
-    return simulate(name, build, options=options, seeds=seeds, max_rounds=horizon, horizon=horizon)
+    name = f"mab delay, {delay}, regret, {horizon}: {rule}"
+    return simulate(name, build, max_rounds=horizon, horizon=horizon, **shared)
 
 
-def lost(sweep: Results) -> np.ndarray:
+def lost(columns: Columns) -> np.ndarray:
     """Computes the regret of every run."""
-    return sweep.columns["counts"] @ (max(MEANS) - np.array(MEANS))
+    return columns["counts"] @ (max(MEANS) - np.array(MEANS))
 
 
-def switching(sweep: Results) -> float:
+def switching(columns: Columns) -> float:
     """Returns the share of rounds with other arms than the round before, over all runs."""
-    return float(np.sum(sweep.columns["switches"]) / np.sum(sweep.columns["rounds"]))
+    return float(np.sum(columns["switches"]) / np.sum(columns["rounds"]))
 
 
-def added(lines: dict[Cell, Line], rule: str, delay: Delay) -> Line:
+def added(lines: Lines, rule: str, delay: Delay) -> Line:
     """Returns what a delay adds to the mean without one."""
     plain, slow = lines[rule, 0], lines[rule, delay]
     return Line("", slow.ours - plain.ours, float(np.hypot(slow.se, plain.se)))
 
 
-def claims(pulls: dict[Cell, Line], regret: dict[Cell, Line], delays: Sequence[Delay]) -> list[Claim]:
+def claims(pulls: Lines, regret: Lines, delays: Sequence[Delay]) -> list[Claim]:
     constant = [delay for delay in delays if isinstance(delay, int) and delay > 0]
     stops, regrets = (tuple(dict.fromkeys(rule for rule, _ in lines)) for lines in (pulls, regret))
     gaps, longest = float(np.sum(max(MEANS) - np.array(MEANS))), max(constant)
@@ -170,7 +174,7 @@ def claims(pulls: dict[Cell, Line], regret: dict[Cell, Line], delays: Sequence[D
     ]
 
 
-def repeating(switches: dict[Cell, float], delay: int = 100) -> Claim:
+def repeating(switches: Mapping[study.Key, float], delay: int = 100) -> Claim:
     ratios = {rule: share / switches[rule, 0] for (rule, each), share in switches.items() if each == delay}
     drawn = [ratio for rule, ratio in ratios.items() if rule in RANDOM]
     return Claim(
@@ -180,13 +184,13 @@ def repeating(switches: dict[Cell, float], delay: int = 100) -> Claim:
     )
 
 
-def draw(figure: Any, *, pulls: dict[Cell, Line], regret: dict[Cell, Line], delays: Sequence[Delay]) -> None:
+def draw(figure: Any, *, pulls: Lines, regret: Lines, delays: Sequence[Delay]) -> None:
     figure.set_size_inches(9.6, 4.6)
     constant = [delay for delay in delays if isinstance(delay, int)]
     for axes, lines in zip(figure.subplots(1, 2), (pulls, regret), strict=True):
         for style, rule in enumerate(dict.fromkeys(rule for rule, _ in lines)):
             curve(axes, constant, [lines[rule, delay] for delay in constant], rule, style)
-            random = lines[rule, "geometric"]
+            random = lines[rule, DRAWN]
             axes.plot(GEOMETRIC, random.ours, **marks(style) | {"mfc": STYLES[style]["color"]})
         axes.set_xscale("symlog", linthresh=GEOMETRIC)
         axes.set(yscale="log", xlabel="delay, rounds (filled: geometric)")

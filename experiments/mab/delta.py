@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from experiments.figures import curve
+from experiments import study
 from experiments.mab import common
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, lines_by, means, plus_minus
+from experiments.report import STANDARD_ERRORS, Claim, Line, Report, means
 from experiments.settings import Settings
-from jaxbandits import mab
+from jaxbandits import Results, mab
 
 DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6, 1e-7, 1e-8)
 RULES = {  # label: rule, its settings, whether its constant is T_half
@@ -34,43 +34,38 @@ def run(options: Settings) -> Report:
     instance = mab.gauss4()
     best = float(common.time_of(instance))
     half = float(common.time_of(instance, leader_share=0.5))
-    lines, sweeps = {}, {}
-    for label, (rule, settings, _) in RULES.items():
+
+    def sweep(rule: str) -> Results:
+        name, settings, _ = RULES[rule]
         shared = {"options": options, "seeds": seeds, "delta": deltas, "paired": False}
-        sweeps[label] = common.runs("mab delta", instance, rule, **shared, **settings)
-        lines[label] = lines_by([f"{label}, delta = {delta:g}" for delta in deltas], sweeps[label])
+        return common.runs("mab delta", instance, name, **shared, **settings)
+
+    axes = {"rule": RULES, "delta": deltas}
+    cells = study.crossed(axes, sweep, rows="delta", name="{rule}, delta = {delta:g}")
+    lines = study.by(cells, "rule")
     times = {label: half if is_half else best for label, (_, _, is_half) in RULES.items()}
     slopes = {label: slope(deltas, lines[label]) / times[label] for label in RULES}  # slope and its standard error
-    last = {label: lines[label][-1].ours / (best * common.gk16(lines[label][-1].ours, deltas[-1])) for label in RULES}
-    wrong = {label: common.errors(sweep, sweep.columns["row"] == 0) for label, sweep in sweeps.items()}
-    return Report(
+    last = {label: row[-1].ours / (best * common.gk16(row[-1].ours, deltas[-1])) for label, row in lines.items()}
+    wrong = study.errors(cells)
+    return study.report(
         "Four Gaussian arms: pulls against delta",
-        [line for row in lines.values() for line in row],
+        cells,
         [
-            *(
-                slope_claim(
-                    label, float(slopes[label][0]), float(slopes[label][1]), "T_half" if RULES[label][2] else "T*"
-                )
-                for label in RULES
-            ),
+            *(slope_claim(label, *slopes[label], "T_half" if RULES[label][2] else "T*") for label in RULES),
             Claim(
                 "at the smallest delta every rule is within a tenth of its constant: tau / (T* gk16(tau)), T_half / T* "
                 f"= {half / best:.3f}",
                 ", ".join(f"{label} {ratio:.3f}" for label, ratio in last.items()),
                 all(abs(ratio * best / times[label] - 1) < 0.1 for label, ratio in last.items()),
             ),
-            common.confident(wrong),
+            common.confident({label: wrong[label, deltas[0]] for label in RULES}),
         ],
-        joined(sweeps),
-        partial(draw, deltas=deltas, lines=lines, best=best, half=half),
+        draw=partial(draw, cells=cells, best=best, half=half),
         notes=(
             f"T* = {best:.1f}, T_half = {half:.1f}. Threshold: gk16, a heuristic. gk16 itself grows faster than "
             "log(1/delta), by its log log of the pulls, so slopes should lie one percent above their constants.",
         ),
-        grid=[
-            {"delta": f"{delta:g}"} | {label: plus_minus(lines[label][row]) for label in RULES} | {"runs": str(seeds)}
-            for row, delta in enumerate(deltas)
-        ],
+        grid=study.across(cells, "rule", more=lambda delta: {"runs": str(seeds)}),
     )
 
 
@@ -93,12 +88,16 @@ def slope_claim(label: str, share: float, se: float, name: str) -> Claim:
     )
 
 
-def draw(figure: Any, *, deltas: tuple[float, ...], lines: dict[str, list[Line]], best: float, half: float) -> None:
+def draw(figure: Any, *, cells: study.Study, best: float, half: float) -> None:
     axes = figure.subplots()
-    for style, (label, row) in enumerate(lines.items()):
-        asymptote = best * common.gk16(means(row), np.asarray(deltas))
-        aside = 1.1 ** (style - (len(lines) - 1) / 2)  # so that bars do not hide each other
-        curve(axes, [aside / delta for delta in deltas], row, label, style, scale=1 / asymptote)
+
+    def over_asymptote(rule: str, delta: float) -> float:
+        return 1 / (best * common.gk16(cells.lines[rule, delta].ours, delta))
+
+    def aside(rule: str, delta: float) -> float:  # so that bars do not hide each other
+        return 1.1 ** (list(RULES).index(rule) - (len(RULES) - 1) / 2) / delta
+
+    study.curves(axes, cells, aside, scale=over_asymptote)
     for level, name in ((1, r"$T^\star$"), (half / best, r"$T_{1/2}$")):
         axes.axhline(level, color="k", lw=1, ls=":")
         axes.annotate(name, (1, level), (4, 0), xycoords=("axes fraction", "data"), textcoords="offset points")

@@ -4,15 +4,12 @@ The answer may be worse than the best arm by epsilon. Greedy top-two sampling (E
 and never stop; the smallest epsilon cures it.
 """
 
-from functools import partial
-from typing import Any
-
 import numpy as np
 
+from experiments import study
 from experiments.claims import below
-from experiments.figures import means_figure, ticks
 from experiments.mab import common
-from experiments.report import Claim, Line, Report, joined, line_of, means, plus_minus
+from experiments.report import Claim, Line, Report, means
 from experiments.settings import Settings
 from jaxbandits import Results, mab
 
@@ -20,54 +17,42 @@ EPSILONS = (0.0, 0.02, 0.05, 0.1)
 RULES = ("EB-TC", "EB-TCI", "LUCB", "KL-LUCB", "UGapE", "TaS, D")
 
 
-def run(options: Settings) -> Report:
-    epsilons = EPSILONS[::3] if options.quick else EPSILONS
+def run(options: Settings, *, delta: float = common.DELTA, epsilons: tuple[float, ...] = EPSILONS) -> Report:
+    epsilons = EPSILONS[::3] if options.quick and epsilons is EPSILONS else epsilons
     seeds = options.seeds or (60 if options.quick else 1000)
     instance = mab.gauss4()
-    sweeps: dict[tuple[str, float], Results] = {}
-    for rule in RULES:
-        for epsilon in epsilons:
-            settings = {"options": options, "seeds": seeds, "epsilon": epsilon, "paired": False}
-            sweeps[rule, epsilon] = common.runs(f"mab epsilon, {epsilon:g}", instance, rule, **settings)
-    lines = {
-        rule: [line_of(f"{rule}, epsilon = {epsilon:g}", sweeps[rule, epsilon]) for epsilon in epsilons]
-        for rule in RULES
-    }
-    wrong = {f"{rule}, epsilon = {epsilon:g}": common.errors(sweep) for (rule, epsilon), sweep in sweeps.items()}
-    return Report(
-        "Four Gaussian arms: pulls against epsilon, delta = 0.1",
-        [line for row in lines.values() for line in row],
-        [*claims(lines, epsilons), common.confident(wrong)],
-        joined({f"{rule}, {epsilon:g}": sweep for (rule, epsilon), sweep in sweeps.items()}, label="rule, epsilon"),
-        partial(draw, lines=lines, epsilons=epsilons),
+
+    def sweep(rule: str, epsilon: float) -> Results:
+        settings = {"options": options, "seeds": seeds, "delta": delta, "epsilon": epsilon, "paired": False}
+        return common.runs(f"mab epsilon, {epsilon:g}", instance, rule, **settings)
+
+    cells = study.crossed({"rule": RULES, "epsilon": epsilons}, sweep, name="{rule}, epsilon = {epsilon:g}")
+    wrong = study.errors(cells)
+
+    def more(epsilon: float) -> dict[str, str]:
+        return {"most errors": f"{max(wrong[rule, epsilon][0] for rule in RULES)}", "runs": str(seeds)}
+
+    labels = {"title": f"Four Gaussian arms, delta = {delta:g}", "yscale": "log"}
+    return study.report(
+        f"Four Gaussian arms: pulls against epsilon, delta = {delta:g}",
+        cells,
+        [*claims(study.by(cells, "rule"), epsilons), common.confident(study.named(cells, wrong), delta)],
+        draw=study.figure(cells, "epsilon", y_ticks=(700, 1000, 1500, 2000, 3000, 4000), **labels),
+        grid=study.across(cells, "rule", more=more),
         notes=("Threshold: gk16, a heuristic. KL-LUCB is LUCB here, with other rewards.",),
-        grid=[
-            {"epsilon": f"{epsilon:g}"}
-            | {rule: plus_minus(lines[rule][n]) for rule in RULES}
-            | {
-                "most errors": f"{max(wrong[f'{rule}, epsilon = {epsilon:g}'][0] for rule in RULES)}",
-                "runs": str(seeds),
-            }
-            for n, epsilon in enumerate(epsilons)
-        ],
     )
 
 
 def claims(lines: dict[str, list[Line]], epsilons: tuple[float, ...]) -> list[Claim]:
-    steps = {rule: float(np.max(np.diff(means(row)) / means(row)[:-1])) for rule, row in lines.items()}
+    steps = {rule: float(np.max(np.diff(means(row)) / means(row)[:-1])) for rule, row in lines.items() if row[1:]}
     cured = [line for line, epsilon in zip(lines["EB-TC"], epsilons, strict=True) if epsilon >= 0.05]
+    falls = below("means fall as epsilon grows: the largest relative step is below 0", steps, 0.0, "+.2f")
     return [
-        below("means fall as epsilon grows: the largest relative step is below 0", steps, 0.0, "+.2f"),
+        *[falls] * (len(steps) > 0),
         Claim(
             "EB-TC has no censored run from epsilon = .05 on",
             f"{sum(line.censored for line in cured)} of {sum(line.runs for line in cured)}; "
-            f"{lines['EB-TC'][0].censored} of {lines['EB-TC'][0].runs} at epsilon = 0",
+            f"{lines['EB-TC'][0].censored} of {lines['EB-TC'][0].runs} at epsilon = {epsilons[0]:g}",
             all(line.censored == 0 for line in cured),
         ),
     ]
-
-
-def draw(figure: Any, *, lines: dict[str, list[Line]], epsilons: tuple[float, ...]) -> None:
-    axes = means_figure(figure, epsilons, lines, yscale="log", title="Four Gaussian arms, delta = 0.1")
-    axes.set(xlabel="epsilon", ylabel="pulls until the stop")
-    ticks(axes, (700, 1000, 1500, 2000, 3000, 4000), axis="y")

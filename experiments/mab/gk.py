@@ -5,15 +5,18 @@ gk16 in every rule that takes one. No rule of this confidence can stay below T* 
 and the likelihood ratio of the best proportions reaches the threshold after T* gk16(tau).
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from experiments import study
+from experiments.claims import above_bound
 from experiments.figures import legend_below
 from experiments.mab import common
 from experiments.mab.common import DELTA, RULES, TOP_TWO
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of, listed, plus_minus
+from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, listed, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Results, compare, concatenate, mab
 
@@ -43,29 +46,33 @@ EXAMPLES = {
 }
 SURE = 1e-4  # the delta at which proportions are compared with the optimal ones
 
-Key = tuple[str, str]  # instance, rule
-
 
 def run(options: Settings) -> Report:
     names = ("gk2",) if options.quick else tuple(INSTANCES)
     seeds = options.seeds or (60 if options.quick else 1000)
-    sweeps: dict[Key, Results] = {}
-    for name in names:
-        for rule in RULES:
-            settings = {"options": options, "seeds": seeds, "marks": MARKS}
-            sweeps[name, rule] = common.runs(f"mab gk, {name}", INSTANCES[name](), rule, **settings)
+
+    def sweep(instance: str, rule: str) -> Results:
+        settings = {"options": options, "seeds": seeds, "marks": MARKS}
+        return common.runs(f"mab gk, {instance}", INSTANCES[instance](), rule, **settings)
+
     least = {name: common.bound(INSTANCES[name]()) for name in names}
-    lines = {key: line_of(", ".join(key), sweep, bound=least[key[0]]) for key, sweep in sweeps.items()}
-    far = {name: far_from_optimal(name, options, seeds) for name in names}
+    axes = {"instance": names, "rule": RULES}
+    cells = study.crossed(axes, sweep, more=lambda instance, rule: {"bound": least[instance]})
     pairs = {
-        rule: compare(sweeps[names[0], rule], sweeps[names[0], "EB-TCI"], paired=True) for rule in ("T3C", "TTUCB")
+        rule: compare(cells.sweeps[names[0], rule], cells.sweeps[names[0], "EB-TCI"], paired=True)
+        for rule in ("T3C", "TTUCB")
     }
-    return Report(
+    wrong = study.errors(cells)
+    return study.report(
         "Fixed confidence: thirteen rules on three instances, delta = 0.1",
-        list(lines.values()),
-        [*claims(lines, sweeps), shares_are_optimal(far)],
-        joined(sweeps, label="instance, rule"),
-        partial(draw, sweeps=sweeps, names=names),
+        cells,
+        [
+            above_bound(cells.lines.values()),
+            common.confident(study.named(cells, wrong)),
+            *claims(cells.lines),
+            shares_are_optimal({name: far_from_optimal(name, options, seeds) for name in names}),
+        ],
+        draw=partial(draw, sweeps=cells.sweeps, names=names),
         notes=(
             "Threshold: gk16, a heuristic; successive elimination and lil'UCB have tests of their own. Means and "
             "standard errors are over the runs that stopped; where some were censored, read the median.",
@@ -76,31 +83,25 @@ def run(options: Settings) -> Report:
                 for rule, c in pairs.items()
             ),
         ),
-        grid=[row(key, sweep, lines[key]) for key, sweep in sweeps.items()],
+        grid=[row(key[0], columns, cells.lines[key], wrong[key]) for key, columns in cells.cells.items()],
     )
 
 
-def row(key: Key, sweep: Results, line: Line) -> dict[str, str]:
+def row(name: str, columns: Columns, line: Line, wrong: tuple[int, int]) -> dict[str, str]:
     """Formats the row of one rule on one instance."""
-    instance = INSTANCES[key[0]]()
-    wrong, ended = common.errors(sweep)
-    asymptote = float(common.time_of(instance)) * common.gk16(line.ours)
+    counts = columns["counts"][common.stopped(columns)]
+    shares = np.mean(counts / counts.sum(axis=1, keepdims=True), axis=0)
+    asymptote = float(common.time_of(INSTANCES[name]())) * common.gk16(line.ours)
     return {
         "instance, rule": line.quantity,
         "pulls": plus_minus(line),
-        "median": f"{np.median(sweep.columns['pulls']):,.0f}",
+        "median": f"{np.median(columns['pulls']):,.0f}",
         "/ (T* kl)": f"{line.ours / line.bound:.2f}" if line.bound else "",
         "/ (T* gk16)": f"{line.ours / asymptote:.2f}",
-        "wrong": f"{wrong} of {ended}",
-        "95 %": common.interval(wrong, ended),
-        "shares of pulls": listed(shares(sweep), ".3f"),
+        "wrong": "{} of {}".format(*wrong),
+        "95 %": common.interval(*wrong),
+        "shares of pulls": listed(shares, ".3f"),
     }
-
-
-def shares(sweep: Results) -> np.ndarray:
-    """Computes the mean proportions of the arms."""
-    counts = sweep.columns["counts"][common.stopped(sweep.columns)]
-    return np.mean(counts / counts.sum(axis=1, keepdims=True), axis=0)
 
 
 def far_from_optimal(name: str, options: Settings, seeds: int) -> float:
@@ -121,28 +122,20 @@ def shares_are_optimal(far: dict[str, float]) -> Claim:
     )
 
 
-def claims(lines: dict[Key, Line], sweeps: dict[Key, Results]) -> list[Claim]:
-    """Claims the properties that must hold."""
-    ratios = {", ".join(key): line.ours / line.bound for key, line in lines.items() if line.bound}
-    least = min(ratios, key=ratios.__getitem__)
-    claims = [
-        Claim(
-            "no mean is below T* kl(delta, 1 - delta)", f"at least {ratios[least]:.2f} ({least})", ratios[least] >= 1
-        ),
-        common.confident({", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}, DELTA),
-    ]
-    apart = {
+def claims(lines: Mapping[study.Key, Line]) -> list[Claim]:
+    """Claims agreement with the NumPy programs and, if the instance was run, the order of rules on gk1."""
+    off = {
         ", ".join(key): (lines[key].ours - mean) / np.hypot(lines[key].se, se)
         for key, (mean, se) in EXAMPLES.items()
         if key in lines
     }
-    claims.append(
+    claims = [
         Claim(
-            f"means are within {STANDARD_ERRORS} standard errors of the means of NumPy programs, {len(apart)} pairs",
-            f"differences of {min(apart.values()):+.1f} to {max(apart.values()):+.1f} standard errors",
-            max(map(abs, apart.values())) <= STANDARD_ERRORS,
+            f"means are within {STANDARD_ERRORS} standard errors of the means of NumPy programs, {len(off)} pairs",
+            f"differences of {min(off.values()):+.1f} to {max(off.values()):+.1f} standard errors",
+            max(map(abs, off.values())) <= STANDARD_ERRORS,
         )
-    )
+    ]
     if ("gk1", "uniform") in lines:
         quick = {rule: lines["gk1", rule].ours for rule in ("TaS, D", *TOP_TWO)}
         slow = {rule: lines["gk1", rule].ours for rule in ("uniform", "KL-LUCB")}
@@ -152,7 +145,7 @@ def claims(lines: dict[Key, Line], sweeps: dict[Key, Results]) -> list[Claim]:
     return claims
 
 
-def draw(figure: Any, *, sweeps: dict[Key, Results], names: tuple[str, ...]) -> None:
+def draw(figure: Any, *, sweeps: Mapping[study.Key, Results], names: tuple[str, ...]) -> None:
     figure.set_size_inches(4.2 * len(names) + 1, 4.8)
     for name, axes in zip(names, np.ravel(figure.subplots(1, len(names), sharey=True)), strict=True):
         both = concatenate({rule: sweeps[name, rule] for rule in SHOWN}, name="rule")

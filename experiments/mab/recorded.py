@@ -5,14 +5,17 @@ of which 3, 3.5 and 5 % pay. In turn, the i-th visit that a rule sends to a vers
 only ties and a rule's own draws differ from run to run. The bootstrap draws visits with replacement.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
+from experiments import study
+from experiments.claims import errors_of
 from experiments.figures import STYLES, legend_below, side_by_side
 from experiments.mab import common
-from experiments.report import Claim, Report, joined, listed, number
+from experiments.report import Claim, Columns, Report, listed, number
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, Status, feedback, mab
@@ -27,8 +30,6 @@ SEED = 3
 RULES = ("EB-TCI", "T3C", "uniform", "elimination")
 FEEDBACK = ("at once", "a day late", "in batches of a day")
 ORDERS: tuple[Order, ...] = ("in turn", "bootstrap")
-
-Cell = tuple[str, str, Order]  # rule, feedback, order
 
 
 class Visits(NamedTuple):
@@ -53,16 +54,15 @@ def rewards(record: Visits) -> list[list[float]]:
 def run(options: Settings) -> Report:
     rules = RULES[:2] if options.quick else RULES
     seeds = options.seeds or (60 if options.quick else 400)
-    cells: list[Cell] = [(rule, kind, order) for rule in rules for kind in FEEDBACK for order in ORDERS]
-    sweeps = {cell: sweep(cell, options, seeds) for cell in cells}
+    axes = {"rule": rules, "feedback": FEEDBACK, "order": ORDERS}
+    cells = study.crossed(axes, partial(sweep, options=options, seeds=seeds))
     columns = rewards(visits())
     shares = ", ".join(f"{np.mean(column):.4f} of {len(column):,}" for column in columns)
-    return Report(
+    return study.report(
         f"An A/B/n test on a made-up record of {DAYS * DAY:,} visits, delta = {common.DELTA:g}",
-        [],
-        claims(sweeps),
-        joined(sweeps, label="rule, feedback, order"),
-        partial(draw, sweeps=sweeps),
+        cells,
+        claims(cells.cells),
+        draw=partial(draw, cells=cells.cells),
         notes=(
             f"The record is made up; in it the versions paid {shares}. Visits: median over all runs, 5 % to 95 % in "
             "brackets; censored runs count as longer than all others, -: censored. A run in turn is censored when it "
@@ -74,13 +74,13 @@ def run(options: Settings) -> Report:
             | {
                 f"{order}: {name}": text
                 for order in ORDERS
-                for name, text in summary(sweeps[rule, kind, order]).items()
+                for name, text in summary(cells.cells[rule, kind, order]).items()
             }
             | {"runs": str(seeds)}
             for rule in rules
             for kind in FEEDBACK
         ],
-    )
+    )._replace(lines=[])
 
 
 def fed_back(kind: str, algorithm: Algorithm, environment: Environment) -> tuple[Algorithm, Environment]:
@@ -90,54 +90,51 @@ def fed_back(kind: str, algorithm: Algorithm, environment: Environment) -> tuple
     return feedback.batched(algorithm, DAY) if kind == "in batches of a day" else algorithm, environment
 
 
-def sweep(cell: Cell, options: Settings, seeds: int) -> Results:
-    rule, kind, order = cell
+def sweep(rule: str, feedback: str, order: Order, **shared: Any) -> Results:
     columns = rewards(visits())
 
     def build(task: Any, key: Any) -> tuple:
         algorithm = common.RULES[rule](mab.Bernoulli(len(RATES)), delta=common.DELTA)
         recorded = mab.recorded(columns, algorithm, order=order)
-        return fed_back(kind, algorithm, common.counted(recorded, algorithm, len(RATES)))
+        return fed_back(feedback, algorithm, common.counted(recorded, algorithm, len(RATES)))
 
     def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
         return {"wrong": outcome.answer != BEST}
 
-    name = f"mab recorded, {kind}, {order}: {rule}"
-    return simulate(name, build, options=options, seeds=seeds, max_rounds=DAYS * DAY, metrics=metrics)
+    name = f"mab recorded, {feedback}, {order}: {rule}"
+    return simulate(name, build, max_rounds=DAYS * DAY, metrics=metrics, **shared)
 
 
-def until_stop(sweep: Results) -> np.ndarray:
+def until_stop(columns: Columns) -> np.ndarray:
     """Returns the visits until the stop of every run, infinity for a censored one."""
-    return np.where(common.stopped(sweep.columns), sweep.columns["pulls"], np.inf)
+    return np.where(common.stopped(columns), columns["pulls"], np.inf)
 
 
-def median(sweep: Results) -> float:
-    return float(np.quantile(until_stop(sweep), 0.5, method="inverted_cdf"))
+def median(columns: Columns) -> float:
+    return float(np.quantile(until_stop(columns), 0.5, method="inverted_cdf"))
 
 
-def summary(sweep: Results) -> dict[str, str]:
+def summary(columns: Columns) -> dict[str, str]:
     """Returns the cells of a sweep in the table."""
-    low, high = np.quantile(until_stop(sweep), (0.05, 0.95), method="inverted_cdf")
-    wrong, ended = common.errors(sweep)
-    statuses = sweep.columns["status"]
+    low, high = np.quantile(until_stop(columns), (0.05, 0.95), method="inverted_cdf")
+    wrong, ended = errors_of(columns)
+    statuses = columns["status"]
     return {
-        "visits": f"{number(median(sweep))} ({number(low)} to {number(high)})",
+        "visits": f"{number(median(columns))} ({number(low)} to {number(high)})",
         "censored": str(int(np.isin(statuses, (Status.EXHAUSTED, Status.MAX_ROUNDS)).sum())),
         "wrong": f"{wrong} of {ended}",
     }
 
 
-def claims(sweeps: dict[Cell, Results]) -> list[Claim]:
-    rules = tuple(dict.fromkeys(rule for rule, _, _ in sweeps))
+def claims(cells: Mapping[study.Key, Columns]) -> list[Claim]:
+    rules = tuple(dict.fromkeys(rule for rule, _, _ in cells))
     late = {}
     for rule in rules:
-        plain, slow = (median(sweeps[rule, kind, "bootstrap"]) for kind in FEEDBACK[:2])
+        plain, slow = (median(cells[rule, kind, "bootstrap"]) for kind in FEEDBACK[:2])
         if np.isfinite(plain):
             late[rule] = (slow - plain) / DAY
-    censored = {
-        rule: 1 - float(np.mean(common.stopped(sweeps[rule, FEEDBACK[2], "bootstrap"].columns))) for rule in rules
-    }
-    errors = {", ".join(cell): common.errors(sweep) for cell, sweep in sweeps.items() if cell[2] == "bootstrap"}
+    censored = {rule: 1 - float(np.mean(common.stopped(cells[rule, FEEDBACK[2], "bootstrap"]))) for rule in rules}
+    errors = {", ".join(key): errors_of(columns) for key, columns in cells.items() if key[2] == "bootstrap"}
     return [
         Claim(
             "feedback a day late makes the median test at most three days longer, one for each version (bootstrap)",
@@ -153,14 +150,14 @@ def claims(sweeps: dict[Cell, Results]) -> list[Claim]:
     ]
 
 
-def draw(figure: Any, *, sweeps: dict[Cell, Results]) -> None:
+def draw(figure: Any, *, cells: Mapping[study.Key, Columns]) -> None:
     figure.set_size_inches(9.6, 4.8)
-    rules = tuple(dict.fromkeys(rule for rule, _, _ in sweeps))
+    rules = tuple(dict.fromkeys(rule for rule, _, _ in cells))
     for order, axes in zip(ORDERS, figure.subplots(1, 2, sharey=True), strict=True):
         for style, rule in enumerate(rules):
             for n, kind in enumerate(FEEDBACK):
                 # Censored runs end where the axis does.
-                days = np.minimum(until_stop(sweeps[rule, kind, order]) / DAY, DAYS)
+                days = np.minimum(until_stop(cells[rule, kind, order]) / DAY, DAYS)
                 low, middle, high = np.quantile(days, (0.05, 0.5, 0.95))
                 bars = [[middle - low], [high - middle]]
                 x = n + 0.12 * (style - (len(rules) - 1) / 2)

@@ -5,14 +5,17 @@ at least as C log t, with C the sum of gap / kl(mean, best). At this horizon, mu
 growth sets in.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
 import numpy as np
 
+from experiments import study
+from experiments.claims import between
 from experiments.figures import legend_below
 from experiments.mab import common
-from experiments.report import Claim, Line, Report, joined, line, listed
+from experiments.report import Claim, Columns, Line, Report, listed
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, concatenate, mab, record
@@ -21,8 +24,6 @@ from jaxbandits.base import Algorithm, Decision
 INSTANCES = {"two arms": (0.9, 0.8), "ten arms": (0.1, *[0.05] * 3, *[0.02] * 3, *[0.01] * 3)}
 HORIZON = 100_000
 OPTIMAL = ("KL-UCB", "IMED", "Bayes-UCB", "Thompson")  # in the sense of Lai and Robbins
-
-Key = tuple[str, str]  # instance, rule
 
 
 def rules(problem: mab.Gaussian | mab.Bernoulli, horizon: int) -> dict[str, Algorithm]:
@@ -42,18 +43,14 @@ def run(options: Settings) -> Report:
     seeds = options.seeds or (100 if options.quick else 1000)
     marks = common.geometric(10, horizon, 12 if options.quick else 20)
     constants = {name: float(mab.lai_robbins(mab.bernoulli(means))) for name, means in INSTANCES.items()}
-    sweeps = {
-        (name, rule): sweep(name, rule, options, seeds, horizon=horizon, marks=marks)
-        for name in INSTANCES
-        for rule in rules(mab.Bernoulli(2), horizon)
-    }
-    lines = {key: line(", ".join(key), each.columns["curve.regret"][:, -1]) for key, each in sweeps.items()}
-    return Report(
+    axes = {"instance": INSTANCES, "rule": rules(mab.Bernoulli(2), horizon)}
+    settings: dict[str, Any] = {"options": options, "seeds": seeds, "horizon": horizon, "marks": marks}
+    cells = study.crossed(axes, partial(sweep, **settings), values=last)
+    return study.report(
         f"Regret of Bernoulli arms over {horizon:,} pulls",
-        list(lines.values()),
-        claims(lines, constants, horizon),
-        joined(sweeps, label="instance, rule"),
-        partial(draw, sweeps=sweeps, constants=constants, marks=marks),
+        cells,
+        claims(cells.lines, constants, horizon),
+        draw=partial(draw, sweeps=cells.sweeps, constants=constants, marks=marks),
         notes=(
             "UCB1 has its proved radius (exploration 2), KL-UCB and Bayes-UCB the recommended c = 0. "
             + "; ".join(f"{name}: C = {value:.2f}" for name, value in constants.items())
@@ -61,59 +58,50 @@ def run(options: Settings) -> Report:
         ),
         grid=[
             {
-                "instance, rule": ", ".join(key),
+                "instance, rule": each.quantity,
                 "regret": f"{each.ours:.1f} +- {each.se:.1f}",
                 "/ (C log t)": f"{each.ours / (constants[key[0]] * np.log(horizon)):.2f}",
-                "5 % to 95 %": listed(
-                    np.quantile(sweeps[key].columns["curve.regret"][:, -1], (0.05, 0.95)), ".1f", " to "
-                ),
+                "5 % to 95 %": listed(np.quantile(last(cells.cells[key]), (0.05, 0.95)), ".1f", " to "),
                 "runs": str(each.runs),
             }
-            for key, each in lines.items()
+            for key, each in cells.lines.items()
         ],
     )
 
 
-def sweep(name: str, rule: str, options: Settings, seeds: int, *, horizon: int, marks: tuple[int, ...]) -> Results:
-    instance = mab.bernoulli(INSTANCES[name])
-    lost = common.gaps(instance)
+def last(columns: Columns) -> np.ndarray:
+    """Returns the regret of every run at its end."""
+    return columns["curve.regret"][:, -1]
+
+
+def sweep(instance: str, rule: str, *, horizon: int, marks: tuple[int, ...], **settings: Any) -> Results:
+    arms = mab.bernoulli(INSTANCES[instance])
+    lost = common.gaps(arms)
 
     def regret(state: Any, decision: Decision) -> dict[str, Any]:
         return {"regret": lost @ state.counts.astype(lost.dtype)}
 
     def build(task: Any, key: Any) -> tuple:
-        return rules(instance.problem, horizon)[rule], mab.environment(instance), record(at=marks, value=regret)
+        return rules(arms.problem, horizon)[rule], mab.environment(arms), record(at=marks, value=regret)
 
-    return simulate(
-        f"mab regret, {name}, {horizon}: {rule}",
-        build,
-        options=options,
-        seeds=seeds,
-        max_rounds=horizon,
-        horizon=horizon,
-    )
+    name = f"mab regret, {instance}, {horizon}: {rule}"
+    return simulate(name, build, max_rounds=horizon, horizon=horizon, **settings)
 
 
-def claims(lines: dict[Key, Line], constants: dict[str, float], horizon: int) -> list[Claim]:
+def claims(lines: Mapping[study.Key, Line], constants: dict[str, float], horizon: int) -> list[Claim]:
     claims = []
-    for name in constants:
-        ours = {rule: each.ours for (where, rule), each in lines.items() if where == name}
-        few = {rule: ours[rule] for rule in OPTIMAL}
-        text = f"{listed(few, '.1f')}; UCB1 {ours['UCB1']:.1f}"
-        claims.append(
-            Claim(
-                f"{name}: the rules of Lai and Robbins' constant lose less than UCB1",
-                text,
-                max(few.values()) < ours["UCB1"],
-            )
-        )
-        share = ours["Thompson"] / (constants[name] * np.log(horizon))
-        statement = f"{name}: Thompson sampling loses .35 to 2 times C log t"
-        claims.append(Claim(statement, f"{share:.2f}", 0.35 <= share <= 2))
+    for name, constant in constants.items():
+        few, ucb1 = {rule: lines[name, rule].ours for rule in OPTIMAL}, lines[name, "UCB1"].ours
+        statement = f"{name}: the rules of Lai and Robbins' constant lose less than UCB1"
+        claims.append(Claim(statement, f"{listed(few, '.1f')}; UCB1 {ucb1:.1f}", max(few.values()) < ucb1))
+        share = few["Thompson"] / (constant * np.log(horizon))
+        claims.append(between(f"{name}: Thompson sampling loses .35 to 2 times C log t", [share], 0.35, 2, ".2f"))
     return claims
 
 
-def draw(figure: Any, *, sweeps: dict[Key, Results], constants: dict[str, float], marks: tuple[int, ...]) -> None:
+def draw(
+    figure: Any, *, sweeps: Mapping[study.Key, Results], constants: dict[str, float], marks: tuple[int, ...]
+) -> None:
     figure.set_size_inches(9.6, 4.8)
     for (name, constant), axes in zip(constants.items(), figure.subplots(1, 2), strict=True):
         both = concatenate({rule: each for (where, rule), each in sweeps.items() if where == name}, name="rule")

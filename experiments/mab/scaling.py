@@ -29,11 +29,11 @@ RULES = {
 }
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, gap: float = GAP) -> Report:
     arms = ARMS[:3:2] if options.quick else ARMS
     # Streams and stores would hide the speed of the sweep itself.
     options = options._replace(store=None, executor=None)
-    rates = {rule: np.array([rate(rule, K, options) for K in arms]) for rule in RULES}
+    rates = {rule: np.array([rate(rule, K, gap, options) for K in arms]) for rule in RULES}
     work = {rule: values * np.array(arms) for rule, values in rates.items()}
     spread = {rule: float(values[-1] / np.max(values)) for rule, values in work.items()}
     device = jax.devices()[0].device_kind
@@ -55,9 +55,9 @@ def run(options: Settings) -> Report:
     )
 
 
-def rate(rule: str, K: int, options: Settings) -> float:
+def rate(rule: str, K: int, gap: float, options: Settings) -> float:
     """Measures the rounds per second of one rule."""
-    instance = mab.gaussian(jnp.zeros(K).at[0].set(GAP))
+    instance = mab.gaussian(jnp.zeros(K).at[0].set(gap))
 
     def build(task: Any, key: jax.Array) -> tuple:
         return RULES[rule](instance.problem), mab.environment(instance)

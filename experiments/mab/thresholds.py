@@ -10,10 +10,11 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import study
 from experiments.figures import STYLES, errorbars, ticks
 from experiments.mab import common
 from experiments.mab.common import DELTA
-from experiments.report import Claim, Line, Report, joined, line_of, listed, plus_minus
+from experiments.report import Claim, Columns, Line, Report, listed, means, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Results, mab
 from jaxbandits.numerics import thresholds
@@ -34,48 +35,44 @@ STATUS = {
 Key = tuple[str, str]  # instance, threshold
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, delta: float = DELTA) -> Report:
     seeds = options.seeds or (100 if options.quick else 1000)
-    sweeps: dict[Key, Results] = {}
-    at_mean: dict[Key, float] = {}
-    for name, kinds in KINDS.items():
-        instance = getattr(mab, name)()
-        for kind in kinds:
-            threshold = kind(arms=instance.problem.arms)
-            key = name, threshold.__name__
-            settings = {"options": options, "seeds": seeds, "threshold": threshold}
-            sweeps[key] = common.runs(f"mab thresholds, {name}", instance, "TTUCB", **settings)
-            at_mean[key] = value_at_mean(threshold, sweeps[key])
-    lines = {key: line_of(", ".join(key), sweep) for key, sweep in sweeps.items()}
-    wrong = {", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}
-    return Report(
-        "TTUCB with different thresholds, delta = 0.1",
-        list(lines.values()),
-        [*(in_order(name, lines, at_mean) for name in KINDS), common.confident(wrong)],
-        joined(sweeps, label="instance, threshold"),
-        partial(draw, lines=lines, at_mean=at_mean),
+    instances = {name: getattr(mab, name)() for name in KINDS}
+    proofs = {(name, kind.__name__): kind(arms=instances[name].problem.arms) for name in KINDS for kind in KINDS[name]}
+
+    def sweep(instance: str, threshold: str) -> Results | None:
+        proof = proofs.get((instance, threshold))
+        settings = {"options": options, "seeds": seeds, "delta": delta, "threshold": proof}
+        return proof and common.runs(f"mab thresholds, {instance}", instances[instance], "TTUCB", **settings)
+
+    cells = study.crossed({"instance": KINDS, "threshold": STATUS}, sweep)
+    at_mean = {key: value_at_mean(proofs[key], delta, columns) for key, columns in cells.cells.items()}
+    wrong = study.errors(cells)
+    return study.report(
+        f"TTUCB with different thresholds, delta = {delta:g}",
+        cells,
+        [*(in_order(name, cells.lines, at_mean) for name in KINDS), common.confident(study.named(cells, wrong), delta)],
+        draw=partial(draw, lines=cells.lines, at_mean=at_mean),
         notes=("A count of no errors proves nothing; the interval bounds how many there may be.",),
         grid=[
             {
-                "instance, threshold": ", ".join(key),
+                "instance, threshold": each.quantity,
                 "status": STATUS[key[1]],
                 "at the mean": f"{at_mean[key]:.2f}",
-                "pulls": plus_minus(lines[key]),
-                "median": f"{np.median(sweep.columns['pulls']):,.0f}",
-                "wrong": "{} of {}".format(*common.errors(sweep)),
-                "95 %": common.interval(*common.errors(sweep)),
+                "pulls": plus_minus(each),
+                "median": f"{np.median(cells.cells[key]['pulls']):,.0f}",
+                "wrong": "{} of {}".format(*wrong[key]),
+                "95 %": common.interval(*wrong[key]),
             }
-            for key, sweep in sweeps.items()
+            for key, each in cells.lines.items()
         ],
     )
 
 
-def value_at_mean(threshold: thresholds.Threshold, sweep: Results) -> float:
+def value_at_mean(threshold: thresholds.Threshold, delta: float, columns: Columns) -> float:
     """Computes the threshold at the mean counts of the best two arms."""
-    counts = np.sort(sweep.columns["counts"].mean(axis=0))[-2:]
-    return float(
-        threshold(jnp.asarray(DELTA), Evidence(jnp.asarray(sweep.columns["pulls"].mean()), jnp.asarray(counts)))
-    )
+    counts = jnp.asarray(np.sort(columns["counts"].mean(axis=0))[-2:])
+    return float(threshold(jnp.asarray(delta), Evidence(jnp.asarray(columns["pulls"].mean()), counts)))
 
 
 def in_order(name: str, lines: dict[Key, Line], at_mean: dict[Key, float]) -> Claim:
@@ -93,8 +90,8 @@ def draw(figure: Any, *, lines: dict[Key, Line], at_mean: dict[Key, float]) -> N
     axes = figure.subplots()
     for style, name in enumerate(KINDS):
         keys = [key for key in lines if key[0] == name]
-        x, y = ([values[key] for key in keys] for values in (at_mean, {key: lines[key].ours for key in keys}))
-        errorbars(axes, x, np.array(y), [lines[key].se for key in keys], label=name, style=style, linestyle="")
+        x, y = [at_mean[key] for key in keys], means(lines[key] for key in keys)
+        errorbars(axes, x, y, [lines[key].se for key in keys], label=name, style=style, linestyle="")
         for value, height, key in zip(x, y, keys, strict=True):
             color = STYLES[style]["color"]
             axes.annotate(key[1], (value, height), (6, -10), textcoords="offset points", fontsize=8, color=color)

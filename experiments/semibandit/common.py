@@ -7,12 +7,13 @@ import jax
 import numpy as np
 
 import jaxbandits
+from experiments import study
 from experiments.claims import interval
-from experiments.figures import STYLES, ticks
-from experiments.report import Claim, Line, plus_minus
+from experiments.figures import STYLES, legend_below, split, ticks
+from experiments.report import Claim, Columns, Line, listed, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Results, Status, cpe
+from jaxbandits import Results, cpe
 from jaxbandits.base import Algorithm, Outcome
 
 DELTA = 0.1
@@ -48,7 +49,7 @@ def runs(
     return simulate(
         f"{name}: {rule}",
         build,
-        jaxbandits.grid(delta=np.array([delta])),
+        jaxbandits.grid(delta=[delta]),
         options=options,
         seeds=seeds,
         max_rounds=longest,
@@ -69,13 +70,7 @@ def gk16(plays: Any, delta: Any = DELTA) -> Any:
     return np.log((1 + np.log(plays)) / delta)
 
 
-def errors(sweep: Results) -> tuple[int, int]:
-    """Counts wrong answers and the runs that stopped."""
-    ended = sweep.columns["status"] == Status.STOPPED
-    return int(np.sum(sweep.columns["wrong"] & ended)), int(np.sum(ended))
-
-
-def confident(counts: dict[str, tuple[int, int]], delta: float = DELTA) -> Claim:
+def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
     """Claims that error counts of several sweeps, each (wrong, stopped), are all compatible with delta."""
     from scipy.stats import binom  # half a second
 
@@ -86,26 +81,49 @@ def confident(counts: dict[str, tuple[int, int]], delta: float = DELTA) -> Claim
     )
 
 
-def cells(line: Line, sweep: Results, time: float, threshold: Callable[[float], Any] = gk16) -> dict[str, str]:
-    """Formats the row of one rule: plays, their spread, the bound, errors."""
-    plays = sweep.columns["pulls"]
-    wrong, ended = errors(sweep)
-    return {
-        "rule": line.quantity,
-        "plays": plus_minus(line),
-        "10 %, median, 90 %": ", ".join(f"{q:,.0f}" for q in np.quantile(plays, (0.1, 0.5, 0.9))),
-        "/ (T* threshold)": f"{line.ours / (time * threshold(line.ours)):.2f}",
-        "wrong": f"{wrong} of {ended}",
-        "95 %": "[{:.2g}, {:.2g}]".format(*interval(wrong, ended)) if ended else "-",
-        "s per 100 runs": f"{100 * sweep.stats.seconds / len(plays):.2g}",
-    }
+def law(line: Line, time: float, threshold: Callable[[float], Any] = gk16) -> float:
+    """Computes T* times the threshold at the mean plays, the asymptote of the mean."""
+    return float(time * threshold(line.ours))
 
 
-def draw_stops(axes: Any, sweeps: Mapping[str, Results]) -> None:
-    """Draws the share of stopped runs against plays, a line per rule."""
-    for style, (rule, sweep) in zip(STYLES, sweeps.items(), strict=False):
-        plays = np.sort(sweep.columns["pulls"])
+def grid(cells: study.Study, laws: Mapping[study.Key, float]) -> list[dict[str, str]]:
+    """Formats a row per cell: plays, their quantiles, their ratio to the law, errors, speed."""
+    wrong = study.errors(cells)
+    return [
+        {
+            "rule": line.quantity,
+            "plays": plus_minus(line),
+            "10 %, median, 90 %": listed(np.quantile(cells.cells[key]["pulls"], (0.1, 0.5, 0.9)), ",.0f"),
+            "/ (T* threshold)": f"{line.ours / laws[key]:.2f}",
+            "wrong": "{} of {}".format(*wrong[key]),
+            "95 %": "[{:.2g}, {:.2g}]".format(*interval(*wrong[key])) if wrong[key][1] else "-",
+            "s per 100 runs": f"{seconds(cells.sweeps[key]):.2g}",
+        }
+        for key, line in cells.lines.items()
+    ]
+
+
+def seconds(sweep: Results) -> float:
+    """Returns the seconds for 100 runs."""
+    return 100 * sweep.stats.seconds / len(sweep.columns["pulls"])
+
+
+def draw_stops(figure: Any, cells: study.Study, ncols: int = 3) -> None:
+    """Draws the share of stopped runs against plays: a panel per instance, the first axis, and a line per rule."""
+    instances, _ = cells.axes.values()
+    panels = split(figure, (4.2 * len(instances) + 1, 4.6), 1, len(instances), sharey=True, squeeze=False)[0]
+    for axes, instance in zip(panels, instances, strict=True):
+        stops(axes, {key[1]: columns for key, columns in cells.cells.items() if key[0] == instance})
+        axes.set(title=instance)
+        axes.label_outer()
+    legend_below(figure, ncols=ncols)
+
+
+def stops(axes: Any, cells: Mapping[str, Columns]) -> None:
+    """Draws the share of stopped runs against plays in one panel."""
+    for style, (rule, columns) in zip(STYLES, cells.items(), strict=False):
+        plays = np.sort(columns["pulls"])
         axes.plot(plays, np.linspace(0, 1, len(plays)), label=rule, **style | {"marker": ""})
-    axes.set(xscale="log", xlabel="plays")
+    axes.set(xscale="log", xlabel="plays", ylabel="share of runs that have stopped")
     low, high = axes.get_xlim()
     ticks(axes, [n * 10**k for k in range(1, 7) for n in (1, 2, 5) if low <= n * 10**k <= high])

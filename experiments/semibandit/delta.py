@@ -8,38 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from experiments import study
 from experiments.figures import curve
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of, means
+from experiments.report import STANDARD_ERRORS, Claim, Report
 from experiments.semibandit import common
 from experiments.settings import Settings
-from jaxbandits import cpe
+from jaxbandits import Results, cpe
 
 DELTAS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, deltas: tuple[float, ...] = DELTAS) -> Report:
     seeds = options.seeds or (30 if options.quick else 300)
-    deltas = DELTAS[::5] if options.quick else DELTAS
+    deltas = DELTAS[::5] if options.quick and deltas is DELTAS else deltas
     instance = cpe.spanning_trees_e20()
     time = common.time_of(instance)
+
     # One sweep per delta, because the rows of one sweep would have samples of their own.
-    sweeps = {
-        delta: common.runs(
-            "pfws delta, E20",
-            instance,
-            f"P-FWS, delta = {delta:g}",
-            cpe.pfws,
-            options=options,
-            seeds=seeds,
-            delta=delta,
-        )
-        for delta in deltas
-    }
-    lines = [line_of(f"delta = {delta:g}", sweep) for delta, sweep in sweeps.items()]
-    share, se = slope(np.stack([sweep.columns["pulls"] for sweep in sweeps.values()]), np.array(deltas), time)
-    return Report(
+    def sweep(delta: float) -> Results:
+        settings = {"options": options, "seeds": seeds, "delta": delta}
+        return common.runs("pfws delta, E20", instance, f"P-FWS, delta = {delta:g}", cpe.pfws, **settings)
+
+    cells = study.crossed({"delta": deltas}, sweep, name="delta = {delta:g}")
+    laws = {key: common.law(line, time, partial(common.gk16, delta=key[0])) for key, line in cells.lines.items()}
+    share, se = slope(np.stack([columns["pulls"] for columns in cells.cells.values()]), np.array(deltas), time)
+    return study.report(
         "P-FWS on E20: plays against delta",
-        lines,
+        cells,
         [
             Claim(
                 f"the slope of the mean against the threshold at it, from {deltas[0]:g} to {deltas[-1]:g}, is 1.0 to "
@@ -47,15 +42,11 @@ def run(options: Settings) -> Report:
                 f"{share:.3f} +- {se:.3f}",
                 1.0 - STANDARD_ERRORS * se <= share <= 1.4 + STANDARD_ERRORS * se,
             ),
-            *(common.confident({f"{delta:g}": common.errors(sweep)}, delta) for delta, sweep in sweeps.items()),
+            *(common.confident({f"{delta:g}": each}, delta) for (delta,), each in study.errors(cells).items()),
         ],
-        joined(sweeps, label="delta"),
-        partial(draw, deltas=deltas, lines=lines, time=time),
+        draw=partial(draw, cells=cells, laws=list(laws.values())),
         notes=(f"T* = {time:.2f}. Threshold: gk16, a heuristic. The same samples for every delta.",),
-        grid=[
-            common.cells(line, sweep, time, threshold=partial(common.gk16, delta=delta))
-            for line, (delta, sweep) in zip(lines, sweeps.items(), strict=True)
-        ],
+        grid=common.grid(cells, laws),
     )
 
 
@@ -70,10 +61,10 @@ def slope(plays: np.ndarray, deltas: np.ndarray, time: float) -> tuple[float, fl
     return float(more.mean() / rise / time), float(more.std(ddof=1) / np.sqrt(len(more)) / rise / time)
 
 
-def draw(figure: Any, *, deltas: tuple[float, ...], lines: list[Line], time: float) -> None:
+def draw(figure: Any, *, cells: study.Study, laws: list[float]) -> None:
     axes = figure.subplots()
-    asymptote = time * common.gk16(means(lines), np.array(deltas))
-    curve(axes, [1 / delta for delta in deltas], lines, "P-FWS", 0)
-    axes.plot([1 / delta for delta in deltas], asymptote, color="k", lw=1, ls=":", label=r"$T^\star$ threshold")
+    x = [1 / delta for delta in cells.axes["delta"]]
+    curve(axes, x, list(cells.lines.values()), "P-FWS", 0)
+    axes.plot(x, laws, color="k", lw=1, ls=":", label=r"$T^\star$ threshold")
     axes.set(xscale="log", xlabel=r"$1/\delta$", ylabel="plays", title="Spanning trees of 20 edges", ylim=(0, None))
     axes.legend()

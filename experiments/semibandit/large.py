@@ -8,8 +8,9 @@ from typing import Any
 
 import jax
 
-from experiments.figures import STYLES, ticks
-from experiments.report import Claim, Line, Report, joined, line_of, number, plus_minus
+from experiments import study
+from experiments.figures import STYLES, split, ticks
+from experiments.report import Claim, Report, means, number, plus_minus
 from experiments.semibandit import common
 from experiments.settings import Settings
 from jaxbandits import Results, cpe
@@ -22,27 +23,30 @@ def run(options: Settings) -> Report:
     nodes = NODES[:2] if options.quick else NODES
     # A store would hide the speed of the sweep itself.
     options = options._replace(store=None, executor=None)
-    sweeps: dict[int, Results] = {}
-    for V in nodes:
-        instance = cpe.complete_graph(V, jax.random.key(0))
-        seeds = options.seeds or (8 if options.quick else RUNS[V])
-        name = f"pfws large, {V} nodes"
-        sweeps[V] = common.runs(name, instance, "P-FWS", cpe.pfws, options=options, seeds=seeds, lanes=min(seeds, 16))
-    lines = {V: line_of(f"{V} nodes", sweep) for V, sweep in sweeps.items()}
-    rates = {V: sweep.stats.rounds / sweep.stats.seconds for V, sweep in sweeps.items()}
-    return Report(
+
+    def sweep(nodes: int) -> Results:
+        seeds = options.seeds or (8 if options.quick else RUNS[nodes])
+        settings = {"options": options, "seeds": seeds, "lanes": min(seeds, 16)}
+        instance = cpe.complete_graph(nodes, jax.random.key(0))
+        return common.runs(f"pfws large, {nodes} nodes", instance, "P-FWS", cpe.pfws, **settings)
+
+    cells = study.crossed({"nodes": nodes}, sweep, name="{nodes} nodes")
+    wrong = study.errors(cells)
+    stats = {V: sweep.stats for (V,), sweep in cells.sweeps.items()}
+    rates = {V: each.rounds / each.seconds for V, each in stats.items()}
+    last = nodes[-1]
+    return study.report(
         "Spanning trees of complete graphs, delta = 0.1",
-        list(lines.values()),
+        cells,
         [
-            common.confident({f"{V} nodes": common.errors(sweep) for V, sweep in sweeps.items()}),
+            common.confident(study.named(cells, wrong)),
             Claim(
-                f"all runs with {nodes[-1]} nodes end within ten minutes",
-                f"{sweeps[nodes[-1]].stats.seconds:.1f} s, {len(sweeps[nodes[-1]].columns['pulls'])} runs",
-                sweeps[nodes[-1]].stats.seconds < 600,
+                f"all runs with {last} nodes end within ten minutes",
+                f"{stats[last].seconds:.1f} s, {cells.lines[last,].runs} runs",
+                stats[last].seconds < 600,
             ),
         ],
-        joined(sweeps, label="nodes"),
-        partial(draw, lines=lines, rates=rates),
+        draw=partial(draw, cells=cells, rates=rates),
         notes=(
             f"On {jax.devices()[0].device_kind}, float64, without compilation; speeds of one measurement. One "
             "instance per size, samples from a stream.",
@@ -52,8 +56,8 @@ def run(options: Settings) -> Report:
                 "nodes": str(V),
                 "arms": str(V * (V - 1) // 2),
                 "trees": number(float(V) ** (V - 2)) if V < 12 else f"{float(V) ** (V - 2):.1e}",
-                "plays": plus_minus(lines[V]),
-                "wrong": "{} of {}".format(*common.errors(sweeps[V])),
+                "plays": plus_minus(cells.lines[V,]),
+                "wrong": "{} of {}".format(*wrong[V,]),
                 "rounds/s": f"{rates[V]:.2e}",
             }
             for V in nodes
@@ -61,15 +65,15 @@ def run(options: Settings) -> Report:
     )
 
 
-def draw(figure: Any, *, lines: dict[int, Line], rates: dict[int, float]) -> None:
-    figure.set_size_inches(9, 4.2)
-    left, right = figure.subplots(1, 2)
-    left.plot(list(lines), [line.ours for line in lines.values()], mfc="w", **STYLES[0])
-    right.plot(list(rates), list(rates.values()), mfc="w", **STYLES[1])
+def draw(figure: Any, *, cells: study.Study, rates: dict[int, float]) -> None:
+    nodes = cells.axes["nodes"]
+    left, right = split(figure, (9, 4.2), 1, 2)
+    left.plot(nodes, means(cells.lines.values()), mfc="w", **STYLES[0])
+    right.plot(nodes, list(rates.values()), mfc="w", **STYLES[1])
     right.set(yscale="log", ylabel="rounds per second")
     left.set(ylabel="plays until the stop", ylim=(0, None))
     for axes in (left, right):
         axes.set(xscale="log", xlabel="nodes of the complete graph")
-        ticks(axes, list(lines))
-    right.set_title(f"up to {float(max(lines)) ** (max(lines) - 2):.0e} trees", fontsize=10)
+        ticks(axes, nodes)
+    right.set_title(f"up to {float(nodes[-1]) ** (nodes[-1] - 2):.0e} trees", fontsize=10)
     left.set_title("P-FWS on complete graphs", fontsize=10)

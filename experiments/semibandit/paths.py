@@ -1,75 +1,54 @@
 """Paths and matchings with Gaussian noise: the same algorithms on classes that are listed and are no matroids."""
 
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from experiments.figures import legend_below
-from experiments.report import Claim, Report, joined, line_of
+from experiments import study
+from experiments.claims import between
+from experiments.report import Report
 from experiments.semibandit import common
 from experiments.settings import Settings
 from jaxbandits import Results, cpe
 from jaxbandits.numerics import thresholds
 
-Key = tuple[str, str]  # class, rule
 CLASSES = {"paths5": cpe.paths5, "matching3": cpe.matching3}
 NOISE = 0.5  # largest sub-Gaussian constant of rewards in [0, 1], as in the experiments of cpe
 
 
-def rules(rows: np.ndarray) -> dict[str, Any]:
-    return {
-        "P-FWS": cpe.pfws,
-        "CombGame": cpe.combgame,
-        "CLUCB on plays, ratio": partial(cpe.semi_clucb, threshold=thresholds.gk16(arms=rows.shape[1])),
-        "all in turn": partial(cpe.round_robin, rows=rows),
-    }
+RULES = {  # rule -> (rows of the decisions) -> its factory
+    "P-FWS": lambda rows: cpe.pfws,
+    "CombGame": lambda rows: cpe.combgame,
+    "CLUCB on plays, ratio": lambda rows: partial(cpe.semi_clucb, threshold=thresholds.gk16(arms=rows.shape[1])),
+    "all in turn": lambda rows: partial(cpe.round_robin, rows=rows),
+}
 
 
-def run(options: Settings) -> Report:
+def run(options: Settings, *, noise_scale: float = NOISE) -> Report:
     seeds = options.seeds or (40 if options.quick else 1000)
-    sweeps: dict[Key, Results] = {}
-    times = {}
-    for name, make in CLASSES.items():
-        problem, theta = make().problem, np.asarray(make().theta)
-        instance = cpe.instance(problem, cpe.gaussian(theta, NOISE))
-        times[name] = common.time_of(instance)
-        for rule, factory in rules(np.asarray(problem.rows)).items():
-            of_noise = partial(factory, noise_scale=NOISE)
-            sweeps[name, rule] = common.runs(
-                f"pfws paths, {name}", instance, rule, of_noise, options=options, seeds=seeds
-            )
-    lines = {key: line_of(", ".join(key), sweep) for key, sweep in sweeps.items()}
-    shares = {
-        name: lines[name, "P-FWS"].ours / (time * common.gk16(lines[name, "P-FWS"].ours))
-        for name, time in times.items()
-    }
-    return Report(
+    problems = {name: make().problem for name, make in CLASSES.items()}
+    arms = {name: cpe.gaussian(np.asarray(make().theta), noise_scale) for name, make in CLASSES.items()}
+    instances = {name: cpe.instance(problems[name], arms[name]) for name in CLASSES}
+
+    def sweep(kind: str, rule: str) -> Results:
+        factory = partial(RULES[rule](np.asarray(problems[kind].rows)), noise_scale=noise_scale)
+        return common.runs(f"pfws paths, {kind}", instances[kind], rule, factory, options=options, seeds=seeds)
+
+    cells = study.crossed({"kind": CLASSES, "rule": RULES}, sweep)
+    times = {name: common.time_of(instance) for name, instance in instances.items()}
+    laws = {key: common.law(line, times[key[0]]) for key, line in cells.lines.items()}
+    shares = {name: cells.lines[name, "P-FWS"].ours / laws[name, "P-FWS"] for name in CLASSES}
+    return study.report(
         "Paths and matchings, Gaussian noise, delta = 0.1",
-        list(lines.values()),
+        cells,
         [
-            Claim(
-                "the mean of P-FWS is .9 to 1.6 T* threshold(mean)",
-                ", ".join(f"{name} {share:.3f}" for name, share in shares.items()),
-                all(0.9 <= share <= 1.6 for share in shares.values()),
-            ),
-            common.confident({", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}),
+            between("the mean of P-FWS is .9 to 1.6 T* threshold(mean)", shares, 0.9, 1.6, ".3f"),
+            common.confident(study.named(cells, study.errors(cells))),
         ],
-        joined(sweeps, label="class, rule"),
-        partial(draw, sweeps=sweeps),
+        draw=partial(common.draw_stops, cells=cells, ncols=4),
         notes=(
-            f"Threshold: gk16, a heuristic; noise_scale {NOISE}. "
+            f"Threshold: gk16, a heuristic; noise_scale {noise_scale}. "
             + ", ".join(f"{name}: T* = {time:.2f}" for name, time in times.items()),
         ),
-        grid=[common.cells(lines[key], sweep, times[key[0]]) for key, sweep in sweeps.items()],
+        grid=common.grid(cells, laws),
     )
-
-
-def draw(figure: Any, *, sweeps: dict[Key, Results]) -> None:
-    figure.set_size_inches(9, 4.6)
-    for name, axes in zip(CLASSES, figure.subplots(1, 2, sharey=True), strict=True):
-        drawn = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
-        common.draw_stops(axes, drawn)
-        axes.set(title=name)
-    figure.axes[0].set_ylabel("share of runs that have stopped")
-    legend_below(figure, ncols=4)

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from experiments.report import Claim, Report, line_of
+from experiments import study
+from experiments.claims import below, errors_of
+from experiments.report import Claim, Report
 from experiments.semibandit import common
 from experiments.settings import Settings
 from jaxbandits import Results, cpe, mab
@@ -24,21 +26,19 @@ def run(options: Settings) -> Report:
     seeds = options.seeds or (40 if options.quick else 1000)
     times = {key: time(*key) for key in KNOWN}
     plain = float(np.asarray(mab.characteristic_time(mab.Gaussian(4), np.array(FOUR)).value))
-    off = {(len(m), k): abs(times[m, k] / value - 1) for (m, k), value in KNOWN.items()}
+    off = {f"{k} of {len(m)}:": abs(times[m, k] / value - 1) for (m, k), value in KNOWN.items()}
     worth = {k: SINGLE[FOUR, k] / (k * times[FOUR, k]) for _, k in SINGLE}
     instance = cpe.instance(cpe.top_k(8, 3), cpe.gaussian(EIGHT))
     sweep = common.runs("pfws top_k, 3 of 8", instance, "P-FWS", cpe.pfws, options=options, seeds=seeds)
-    line = line_of("P-FWS, 3 of 8", sweep)
-    share = line.ours / (times[EIGHT, 3] * common.gk16(line.ours))
-    return Report(
+    cells = study.collected({"rule": ["P-FWS, 3 of 8"]}, {"P-FWS, 3 of 8": sweep})
+    laws = {key: common.law(line, times[EIGHT, 3]) for key, line in cells.lines.items()}
+    (law,), (line,) = laws.values(), cells.lines.values()
+    share = line.ours / law
+    return study.report(
         "Sets of k Gaussian arms",
-        [line],
+        cells,
         [
-            Claim(
-                "T* is as known, within 1e-4",
-                ", ".join(f"{k} of {m}: {x:.1e}" for (m, k), x in off.items()),
-                max(off.values()) < 1e-4,
-            ),
+            below("T* is as known, within 1e-4", off, 1e-4, ".1e"),
             Claim(
                 "k = 1: T* is as for independent arms, within 1e-4",
                 f"{times[FOUR, 1]:.3f}, {plain:.3f}",
@@ -50,12 +50,11 @@ def run(options: Settings) -> Report:
                 abs(worth[2] - 1) < 1e-4 and worth[3] < 1 - 1e-4,
             ),
             Claim("3 of 8: the mean of P-FWS is 1.0 to 1.6 T* threshold(mean)", f"{share:.3f}", 1.0 <= share <= 1.6),
-            common.confident({"3 of 8": common.errors(sweep)}),
+            common.confident({"3 of 8": errors_of(sweep)}),
         ],
-        sweep.columns,
-        partial(draw, sweep=sweep, time=times[EIGHT, 3]),
+        draw=partial(draw, sweep=sweep, law=law),
         notes=("Threshold: gk16, a heuristic; delta = 0.1, noise_scale 1.",),
-        grid=[common.cells(line, sweep, times[EIGHT, 3])],
+        grid=common.grid(cells, laws),
     )
 
 
@@ -63,10 +62,9 @@ def time(means: tuple[float, ...], k: int) -> float:
     return float(cpe.characteristic_time(cpe.top_k(len(means), k), np.array(means)).value)
 
 
-def draw(figure: Any, *, sweep: Results, time: float) -> None:
+def draw(figure: Any, *, sweep: Results, law: float) -> None:
     axes = figure.subplots()
-    common.draw_stops(axes, {"P-FWS": sweep})
-    mark = time * common.gk16(np.mean(sweep.columns["pulls"]))
-    axes.axvline(mark, color="k", lw=1, ls=":", label=r"$T^\star$ threshold")
-    axes.set(ylabel="share of runs that have stopped", title="P-FWS, 3 of 8 arms")
+    common.stops(axes, {"P-FWS": sweep.columns})
+    axes.axvline(law, color="k", lw=1, ls=":", label=r"$T^\star$ threshold")
+    axes.set(title="P-FWS, 3 of 8 arms")
     axes.legend()

@@ -10,32 +10,16 @@ from typing import Any
 
 import numpy as np
 
-from experiments.claims import every_run_stops
-from experiments.figures import legend_below
+from experiments import study
 from experiments.papers import printed
-from experiments.report import STANDARD_ERRORS, Claim, Line, Report, joined, line_of
+from experiments.report import STANDARD_ERRORS, Claim, Report
 from experiments.semibandit import common
 from experiments.settings import Settings
 from jaxbandits import Results, compare, cpe
 from jaxbandits.base import Algorithm
 from jaxbandits.numerics import thresholds
 
-Key = tuple[str, str]  # graph, rule
 PUBLISHED = ("E20 P-FWS", "E20 CombGame", "E20 uniform", "E25 P-FWS")  # keys of the rows of "trees" in paper.toml
-
-
-def rules(problem: cpe.Graphic) -> dict[str, Any]:
-    """Returns factories (problem, *, delta) -> Algorithm by name. All trees in turn need a list of all trees, so E20
-    alone.
-    """
-    gk16 = thresholds.gk16(arms=len(problem.ends))
-    return {
-        "P-FWS": cpe.pfws,
-        "P-FWS, unit cover": lambda problem, **settings: cpe.pfws(problem, cover=cpe.unit_cover(problem), **settings),
-        "CombGame": cpe.combgame,
-        "CLUCB on plays, ratio": partial(cpe.semi_clucb, threshold=gk16),
-        "all trees in turn": in_turn,
-    }
 
 
 def in_turn(problem: cpe.Graphic, **settings: Any) -> Algorithm:
@@ -62,30 +46,39 @@ def all_trees(problem: cpe.Graphic) -> np.ndarray:
     return forests[forests.sum(axis=1) == nodes - 1]
 
 
+RULES = {  # rule -> (problem) -> its factory (problem, *, delta) -> Algorithm
+    "P-FWS": lambda problem: cpe.pfws,
+    "P-FWS, unit cover": lambda problem: partial(cpe.pfws, cover=cpe.unit_cover(problem)),
+    "CombGame": lambda problem: cpe.combgame,
+    "CLUCB on plays, ratio": lambda problem: partial(cpe.semi_clucb, threshold=thresholds.gk16(arms=len(problem.ends))),
+    "all trees in turn": lambda problem: in_turn,
+}
+SLOW = ("CombGame", "all trees in turn")  # rules with fewer runs
+
+
 def run(options: Settings) -> Report:
     seeds = options.seeds or (40 if options.quick else 1000)
     names = ("E20",) if options.quick else tuple(common.GRAPHS)
-    sweeps: dict[Key, Results] = {}
-    for name in names:
-        instance = common.GRAPHS[name]()
-        for rule, factory in rules(instance.problem).items():
-            if rule == "all trees in turn" and name != "E20":
-                continue
-            # Slow rules get fewer runs.
-            runs = max(seeds // 5, 2) if rule in ("CombGame", "all trees in turn") else seeds
-            sweeps[name, rule] = common.runs(
-                f"pfws trees, {name}", instance, rule, factory, options=options, seeds=runs
-            )
-    lines = {key: line_of(", ".join(key), sweep) for key, sweep in sweeps.items()}
-    times = {name: common.time_of(common.GRAPHS[name]()) for name in names}
-    more = {name: compare(sweeps[name, "P-FWS, unit cover"], sweeps[name, "P-FWS"], paired=True) for name in names}
-    spent = sum(100 * s.stats.seconds / len(s.columns["pulls"]) for (_, rule), s in sweeps.items() if rule == "P-FWS")
-    return Report(
+    graphs = {name: common.GRAPHS[name]() for name in names}
+
+    def sweep(graph: str, rule: str) -> Results | None:
+        if rule == "all trees in turn" and graph != "E20":
+            return None  # too many trees to list
+        problem = graphs[graph].problem
+        shared = {"options": options, "seeds": max(seeds // 5, 2) if rule in SLOW else seeds}
+        return common.runs(f"pfws trees, {graph}", graphs[graph], rule, RULES[rule](problem), **shared)
+
+    cells = study.crossed({"graph": names, "rule": RULES}, sweep)
+    times = {name: common.time_of(graph) for name, graph in graphs.items()}
+    laws = {key: common.law(line, times[key[0]]) for key, line in cells.lines.items()}
+    pairs = {name: [cells.sweeps[name, rule] for rule in ("P-FWS, unit cover", "P-FWS")] for name in names}
+    more = {name: compare(*pair, paired=True) for name, pair in pairs.items()}
+    spent = sum(common.seconds(pfws) for _, pfws in pairs.values())
+    return study.report(
         "Spanning trees of two graphs, delta = 0.1",
-        list(lines.values()),
-        claims(lines, sweeps, times, spent),
-        joined(sweeps, label="graph, rule"),
-        partial(draw, sweeps=sweeps),
+        cells,
+        claims(cells, laws, spent),
+        draw=partial(common.draw_stops, cells=cells),
         notes=(
             "Threshold: gk16, a heuristic. Published, 100 runs: "
             + "; ".join(
@@ -100,45 +93,22 @@ def run(options: Settings) -> Report:
                 for name, c in more.items()
             ),
         ),
-        grid=[common.cells(lines[key], sweep, times[key[0]]) for key, sweep in sweeps.items()],
+        grid=common.grid(cells, laws),
     )
 
 
-def claims(lines: dict[Key, Line], sweeps: dict[Key, Results], times: dict[str, float], spent: float) -> list[Claim]:
-    claims = [every_run_stops(sweeps.values())]
-    for name, time in times.items():
-        ours = lines[name, "P-FWS"]
-        share, room = ours.ours / (time * common.gk16(ours.ours)), ours.se / (time * common.gk16(ours.ours))
-        claims.append(
-            Claim(
-                f"{name}: the mean of P-FWS is 1.0 to 1.3 T* threshold(mean)",
-                f"{share:.3f} +- {room:.3f}",
-                1.0 <= share <= 1.3,
-            )
-        )
-        for rule in ("CombGame", "all trees in turn"):
+def claims(cells: study.Study, laws: dict[study.Key, float], spent: float) -> list[Claim]:
+    claims, lines, names = [study.stops(cells)], cells.lines, cells.axes["graph"]
+    for name in names:
+        ours, law = lines[name, "P-FWS"], laws[name, "P-FWS"]
+        what = f"{name}: the mean of P-FWS is 1.0 to 1.3 T* threshold(mean)"
+        share = ours.ours / law
+        claims.append(Claim(what, f"{share:.3f} +- {ours.se / law:.3f}", 1.0 <= share <= 1.3))
+        for rule in SLOW:
             if (name, rule) in lines:
-                other = lines[name, rule]
-                lead, se = other.ours - ours.ours, float(np.hypot(other.se, ours.se))
-                claims.append(
-                    Claim(
-                        f"{name}: P-FWS stops before {rule}, by more than {STANDARD_ERRORS} standard errors",
-                        f"by {lead:.0f} +- {se:.0f} plays",
-                        lead > STANDARD_ERRORS * se,
-                    )
-                )
-    claims.append(common.confident({", ".join(key): common.errors(sweep) for key, sweep in sweeps.items()}))
-    statement = f"100 runs of P-FWS on {' and '.join(times)} take less than five minutes"
-    claims.append(Claim(statement, f"{spent:.1f} s", spent < 300))
-    return claims
-
-
-def draw(figure: Any, *, sweeps: dict[Key, Results]) -> None:
-    names = list(dict.fromkeys(name for name, _ in sweeps))
-    figure.set_size_inches(4.2 * len(names) + 1, 4.6)
-    for name, axes in zip(names, np.ravel(figure.subplots(1, len(names), sharey=True)), strict=True):
-        drawn = {rule: sweep for (where, rule), sweep in sweeps.items() if where == name}
-        common.draw_stops(axes, drawn)
-        axes.set(title=name)
-    figure.axes[0].set_ylabel("share of runs that have stopped")
-    legend_below(figure, ncols=3)
+                lead, se = lines[name, rule].ours - ours.ours, float(np.hypot(lines[name, rule].se, ours.se))
+                what = f"{name}: P-FWS stops before {rule}, by more than {STANDARD_ERRORS} standard errors"
+                claims.append(Claim(what, f"by {lead:.0f} +- {se:.0f} plays", lead > STANDARD_ERRORS * se))
+    what = f"100 runs of P-FWS on {' and '.join(names)} take less than five minutes"
+    claims.append(common.confident(study.named(cells, study.errors(cells))))
+    return [*claims, Claim(what, f"{spent:.1f} s", spent < 300)]

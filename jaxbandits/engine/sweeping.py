@@ -3,8 +3,11 @@
 import contextlib
 import errno
 import os
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Executor
 from functools import partial
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from jax.sharding import Mesh
@@ -13,31 +16,47 @@ from jaxbandits import checks
 from jaxbandits.base import Key, PyTree
 from jaxbandits.engine.cluster.shards import DEFAULT_SHARDS, spread
 from jaxbandits.engine.cluster.workers import forks, require_main
+from jaxbandits.engine.results.rules import RULE, of_rules
 from jaxbandits.engine.results.runs import Results, of_tasks
+from jaxbandits.engine.results.tables import leaves_of
 from jaxbandits.engine.store import (
     begin_call,
     check_call,
     finished,
+    folders_of,
     is_called_off,
-    load,
+    load_one,
     locked,
     make_folder,
+    refuse_rules,
     seal,
     table_of,
     tidy,
+    write_rules,
 )
 from jaxbandits.engine.sweep.description import describe_call
-from jaxbandits.engine.sweep.driving import read_finished, results_of, run_in_memory, run_into_store
+from jaxbandits.engine.sweep.driving import (
+    Prepared,
+    prepare,
+    prepare_for_store,
+    read_finished,
+    results_of,
+    run_in_memory,
+    run_in_turn,
+    run_into_store,
+    warn_of_failures,
+)
 from jaxbandits.engine.sweep.layout import OpenLayout
 from jaxbandits.engine.sweep.preflight import preflight
-from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Metrics, make_job
+from jaxbandits.engine.sweep.progress import Bar, progress_bar
+from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Job, Metrics, make_job
 
 # Errors of a store that is read-only, or whose disk is full.
 UNWRITABLE = (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT)
 
 
 def sweep(
-    build: Build,
+    build: Build | Mapping[str, Build],
     tasks: PyTree = None,
     *,
     seeds: int,
@@ -54,25 +73,28 @@ def sweep(
     mesh: Mesh | None = None,
     progress: bool = True,
 ) -> Results:
-    """Runs `seeds` independent repetitions of every row of a table of tasks.
+    """Runs `seeds` independent repetitions of every row of a table of tasks, by one rule or by several.
 
-    Before the first round a small program checks all rows of the table. It also checks that observing the idle action
-    leaves the algorithm's state unchanged (`jaxbandits.engine.sweep.preflight.preflight`). With an executor the caller
-    does this before anything is submitted. If no run is missing from the store, nothing is run or compiled. Such a
-    store is only read if it cannot be written, because it belongs to somebody else or its disk is full.
+    Before the first round a small program checks all rows of the table, for all rules. It also checks that observing
+    the idle action leaves the algorithm's state unchanged (`jaxbandits.engine.sweep.preflight.preflight`). With an
+    executor the caller does this before anything is submitted. If no run is missing from the store, nothing is run or
+    compiled. Such a store is only read if it cannot be written, because it belongs to somebody else or its disk is
+    full.
 
     Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
     with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
     the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs.
     `jax_persistent_cache_min_compile_time_secs` is the shortest compile time (1 s) from which JAX keeps one. Tracing,
-    about a fifth, remains.
+    about a fifth, remains. Each rule has one program. It is compiled while the rules before it run.
 
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) with
             a `jaxbandits.record` of every run. It is traced for a single lane, and one compilation serves the whole
             table. `key` is the run's own, for random instances and for the stream of an environment. It depends on the
-            root key, row and seed alone. Sweeps of several algorithms under one root key have the same rewards if
-            the environment is given `stream=key` (see `jaxbandits.streams`), and are then compared in pairs.
+            root key, row and seed alone. Several rules are a dict {name: build}. They get the same keys: instances that
+            `build` draws from `key` are the same for all rules, and so are the rewards of an environment with
+            `stream=key` (see `jaxbandits.streams`). Without a stream, rules share random numbers in the same rounds but
+            no arm's rewards: their runs are neither paired nor independent.
         tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), as from `jaxbandits.grid`
             and `jaxbandits.rows`. If None, there is a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs unchanged.
@@ -82,7 +104,7 @@ def sweep(
         horizon: number of pulls after which a run ends, as in `jaxbandits.run`: an int for all runs, an array with one
             entry per row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
             complete.
-        metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run.
+        metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run, of every rule.
         lanes: lanes of one batch on one device. The default is at most 256 on a CPU; on an accelerator it is large
             enough to hide the launches of kernels. It is smaller for few tasks or large states: see
             `jaxbandits.engine.sweep.layout.default_lanes`. Enough batches advance side by side to keep the cores busy
@@ -104,8 +126,9 @@ def sweep(
             home folder. A sweep that was killed or interrupted resumes when it is called again, and repeats no finished
             run. A part that is damaged, or was copied in from another store, is set aside, and its tasks are run again.
             A store grows: called with more seeds, or with rows added at the end of the table, a sweep runs what is
-            missing. Called with fewer, it returns only these. If `lanes`, `chunk` or `scalars` is None, the store's
-            value is used.
+            missing. Called with fewer, it returns only these. Several rules have a folder `rule=NAME` each beneath the
+            store: a rule that is added later runs alone, and one that is left out is kept. If `lanes`, `chunk` or
+            `scalars` is None, the store's value is used.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
             cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. A worker
@@ -118,21 +141,25 @@ def sweep(
             worker, and enough that each takes minutes rather than hours.
         mesh: devices of this process over which every batch is spread. The default is all of them. They do not
             communicate.
-        progress: True for a bar with finished runs, pulls per second, occupancy of the lanes, censored runs and the
-            remaining time.
+        progress: True for a bar with ended runs, pulls per second, occupancy of the lanes, censored and failed runs,
+            and the remaining time. All rules share it.
 
     Returns:
         Results with `columns`, ordered by row and seed: row, seed, the numbers of the table (task.NAME, or task if the
         table is one array), status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and
         their marks as curve.pulls or curve.rounds) and the metrics. If the environment has a stream, `stream` holds two
-        words that identify it. Arrays of the table, such as arms, are not repeated for every run. They are
+        words that identify it. With several rules, `rule` is the third column, and the runs of one rule follow those of
+        another in the dict's order; other columns are those that all rules have, as in `jaxbandits.concatenate`, and
+        `stats` adds them up. Arrays of the table, such as arms, are not repeated for every run. They are
         `tasks[row]`, in a store `_tasks.parquet`; `metrics` may return them to put them beside each run.
         Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
-        devices and processes and after any interruption.
+        devices and processes and after any interruption. If runs failed (`Status.NONFINITE`,
+        `Status.INVALID_ACTION`), a warning is logged that says how many, and why.
 
     Raises:
         ValueError: an argument is invalid; a row of `tasks` is refused by a check of the algorithm or its instance;
-            observing the idle action changes the state; or the store holds another sweep. The message names the fault.
+            observing the idle action changes the state; or the store holds another sweep. The message names the fault,
+            and the rule if there are several.
         MemoryError: the device is too small for `lanes` or `chunk`.
         OSError: the store cannot be written and lacks runs, or another sweep is writing to it.
         KeyboardInterrupt: on Ctrl-C, after the current call has ended and all finished runs are in the store.
@@ -149,6 +176,17 @@ def sweep(
         >>> results = sweep(build, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
         >>> print(results.summary()["stopped"], results.columns["answer"])
         [3 3] [0 0 0 0 0 0]
+
+        Two rules on the same instances, over two confidence levels:
+
+        >>> from jaxbandits.numerics import thresholds
+        >>> def build_uniform(delta, key):
+        ...     stop = linear.likelihood_ratio(thresholds.gk16(), delta=delta)
+        ...     return linear.uniform(instance.arms, stop=stop), linear.environment(instance)
+        >>> rules = {"LinGapE": build, "uniform": build_uniform}
+        >>> results = sweep(rules, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
+        >>> print(*results.columns["rule"][[0, 5, 6, 11]], results.stats.finished)
+        LinGapE LinGapE uniform uniform 12
 
         Sequential halving, written in the contract, and its error against the horizon:
 
@@ -185,7 +223,12 @@ def sweep(
         >>> print(halving.summary()["error_mean"].round(1))
         [0.6 0.3 0.1]
     """
-    job = make_job(build, tasks, seeds=seeds, key=key, max_rounds=max_rounds, metrics=metrics, horizon=horizon)
+    rules = _rules(build)
+    arguments = {"seeds": seeds, "key": key, "max_rounds": max_rounds, "metrics": metrics, "horizon": horizon}
+    job = make_job(next(iter(rules.values())), tasks, **arguments)
+    jobs = {rule: job._replace(build=each) for rule, each in rules.items()}
+    if ONLY not in jobs and RULE in leaves_of(job.tasks):
+        raise ValueError(f"tasks must not have the name of the column of rules, got {RULE!r}. Choose another name.")
     for name, count in {"lanes": lanes, "chunk": chunk, "shards": shards}.items():
         if count is not None:
             checks.whole(name, count, least=1, most=LARGEST)
@@ -196,56 +239,185 @@ def sweep(
         checks.instance("mesh", mesh, Mesh)
     _require_executor(executor, shards=shards, mesh=mesh)
     layout = OpenLayout(lanes, chunk, scalars, mesh)
+    workers = None if executor is None else Workers(executor, shards or DEFAULT_SHARDS)
     if store is None:
-        preflight(job)
-        if executor is None:
-            columns, stats, _ = run_in_memory(job, np.arange(job.total), layout, progress=progress)
-            return results_of(job, columns, stats)
-        parts, stats = spread(
-            job, None, layout, call="", executor=executor, shards=shards or DEFAULT_SHARDS, progress=progress
-        )
-        return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
+        results = _sweep_in_memory(jobs, layout, workers, progress=progress)
+    else:
+        folder = checks.path("store", store).absolute()
+        results = _sweep_into_store(jobs, folder, layout, workers, progress=progress)
+    joined = of_rules(results) if ONLY not in results else results[ONLY]
+    warn_of_failures(joined.columns)
+    return joined
 
-    folder = checks.path("store", store).absolute()
+
+ONLY = ""  # name of the rule of a sweep of one, which no rule of several can have
+
+
+class Workers(NamedTuple):
+    """The workers of a sweep."""
+
+    executor: Executor
+    shards: int  # number of calls that a rule is cut into
+
+
+class Opened(NamedTuple):
+    """A store of one rule that this call writes to."""
+
+    folder: Path
+    call: str  # name of the call
+    let_others_write: Callable[[], None]  # shares the lock with workers
+
+
+def _rules(build: Build | Mapping[str, Build]) -> dict[str, Build]:
+    """Checks the rules of a sweep, and returns them by their names; the only one of a sweep of one is `ONLY`."""
+    if not isinstance(build, Mapping):
+        return {ONLY: build}
+    if not build:
+        raise ValueError("build must have at least one rule, got an empty dict")
+    for name, each in build.items():
+        if not isinstance(name, str) or not name:
+            raise ValueError(f"build must have names that are not empty for its rules, got {checks.show(name)}")
+        checks.function(f"build[{name!r}]", each, "(task, key)")
+    return dict(build)
+
+
+@contextlib.contextmanager
+def _named(rule: str) -> Iterator[None]:
+    """Names the rule in an error, unless there is only one."""
+    try:
+        yield
+    except Exception as error:
+        if rule == ONLY:
+            raise
+        if type(error) is ValueError:
+            raise ValueError(f"rule {rule!r}: {error}") from error
+        error.add_note(f"The error is in rule {rule!r}.")
+        raise
+
+
+def _prepared(rule: str, compile_it: Callable[[], Prepared]) -> Prepared:
+    """Compiles a rule; an error names it."""
+    with _named(rule):
+        return compile_it()
+
+
+def _sweep_in_memory(
+    jobs: Mapping[str, Job], layout: OpenLayout, workers: Workers | None, *, progress: bool
+) -> dict[str, Results]:
+    """Runs all rules without a store."""
+    rules = list(jobs)
+    for rule, job in jobs.items():
+        with _named(rule):
+            preflight(job)
+    with progress_bar(sum(job.total for job in jobs.values()), show=progress) as bar:
+
+        def run(n: int, prepared: Prepared, is_over: Callable[[], bool]) -> Results:
+            bar.begin(rules[n])
+            return results_of(prepared.job, *run_in_memory(prepared, bar.report, is_over))
+
+        def run_by_workers(rule: str, job: Job, workers: Workers) -> Results:
+            bar.begin(rule)
+            parts, stats = spread(job, None, layout, call="", **workers._asdict(), report=bar.report)
+            return results_of(job, {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}, stats)
+
+        if workers is not None:
+            return {rule: run_by_workers(rule, job, workers) for rule, job in jobs.items()}
+        prepare_all = [partial(prepare, job, np.arange(job.total), layout) for job in jobs.values()]
+        named = [partial(_prepared, *pair) for pair in zip(rules, prepare_all, strict=True)]
+        return dict(zip(rules, run_in_turn(named, run), strict=True))
+
+
+def _sweep_into_store(
+    jobs: Mapping[str, Job], folder: Path, layout: OpenLayout, workers: Workers | None, *, progress: bool
+) -> dict[str, Results]:
+    """Runs what a store lacks, and returns the runs of this call."""
     with contextlib.ExitStack() as stack:
+        folders = {ONLY: folder}
         try:
-            make_folder(folder)
-            let_others_write = stack.enter_context(locked(folder, "store"))
-            check_call(folder, describe_call(job, layout), table_of(job.tasks))
-            tidy(folder)
-            call = begin_call(folder)
+            if ONLY in jobs:
+                refuse_rules(folder)
+            else:
+                names = folders_of(folder, jobs)
+                folders = {rule: folder / names[rule] for rule in jobs}
+                make_folder(folder)
+                stack.enter_context(locked(folder, "store"))
+                # Once more under the lock: another call may have added rules.
+                names = folders_of(folder, jobs)
+                folders = {rule: folder / names[rule] for rule in jobs}
+            opened = {rule: _open(stack, folders[rule], job, layout) for rule, job in jobs.items()}
+            if ONLY not in jobs:
+                write_rules(folder, names)
         except OSError as error:
             if error.errno not in UNWRITABLE:
                 raise
             # The first error says more: the store cannot be written.
             with contextlib.suppress(OSError):
-                results = read_finished(job, folder, layout)
-                if results is not None:
+                results = {rule: read_finished(job, folders[rule], layout) for rule, job in jobs.items()}
+                if None not in results.values():
                     return results
             raise
-        if not finished(folder, rows=job.rows, seeds=job.seeds).all():
-            preflight(job)
+
+        def stored(rule: str) -> int:
+            return int(finished(folders[rule], rows=jobs[rule].rows, seeds=jobs[rule].seeds).sum())
+
+        total = sum(job.total for job in jobs.values())
+        before = {rule: stored(rule) for rule in jobs}
+        # All rules are checked before the first round of any.
+        for rule, job in jobs.items():
+            if before[rule] < job.total:
+                with _named(rule):
+                    preflight(job)
+        done = sum(before.values())
         try:
-            if executor is None:
-                called_off = partial(is_called_off, folder, call)
-                run_into_store(job, folder, layout, progress=progress, called_off=called_off)
-            else:
-                let_others_write()
-                shards = shards or DEFAULT_SHARDS
-                spread(job, folder, layout, call=call, executor=executor, shards=shards, progress=progress)
+            with progress_bar(total, done=done, show=progress and done < total) as bar:
+                _run_into_stores(jobs, opened, layout, workers, bar)
         except BaseException as error:
             with contextlib.suppress(OSError):  # a full disk may be the cause
-                seal(folder)
+                for each in folders.values():
+                    seal(each)
             if not isinstance(error, KeyboardInterrupt):
                 raise
-            stored = int(finished(folder, rows=job.rows, seeds=job.seeds).sum())
             raise KeyboardInterrupt(
-                f"{stored} of {job.total} runs are finished and stored in {folder}; the same call goes on from there"
+                f"{sum(map(stored, jobs))} of {total} runs are finished and stored in {folder}; the same call goes on "
+                "from there"
             ) from None
-        seal(folder)
-        if (stored := int(finished(folder, rows=job.rows, seeds=job.seeds).sum())) < job.total:
-            raise RuntimeError(f"{stored} of {job.total} runs are in {folder}: the same call goes on from there")
-        return of_tasks(load(folder), job.rows, job.seeds)
+        for each in folders.values():
+            seal(each)
+        if (count := sum(map(stored, jobs))) < total:
+            raise RuntimeError(f"{count} of {total} runs are in {folder}: the same call goes on from there")
+        return {rule: of_tasks(load_one(folders[rule]), job.rows, job.seeds) for rule, job in jobs.items()}
+
+
+def _open(stack: contextlib.ExitStack, folder: Path, job: Job, layout: OpenLayout) -> Opened:
+    """Locks the store of one rule, and requires that it has the arguments of this call."""
+    make_folder(folder)
+    let_others_write = stack.enter_context(locked(folder, "store"))
+    check_call(folder, describe_call(job, layout), table_of(job.tasks))
+    tidy(folder)
+    return Opened(folder, begin_call(folder), let_others_write)
+
+
+def _run_into_stores(
+    jobs: Mapping[str, Job], opened: Mapping[str, Opened], layout: OpenLayout, workers: Workers | None, bar: Bar
+) -> None:
+    """Runs what the stores of all rules lack."""
+    if workers is not None:
+        for rule, job in jobs.items():
+            folder, call, let_others_write = opened[rule]
+            bar.begin(rule)
+            let_others_write()
+            spread(job, folder, layout, call=call, **workers._asdict(), report=bar.report)
+        return
+    rules = list(jobs)
+
+    def run(n: int, prepared: Prepared, is_over: Callable[[], bool]) -> None:
+        folder, call, _ = opened[rules[n]]
+        if prepared.program is not None:
+            bar.begin(rules[n])
+        run_into_store(prepared, folder, bar.report, partial(is_called_off, folder, call), is_over)
+
+    prepare_all = [partial(prepare_for_store, job, opened[rule].folder, layout) for rule, job in jobs.items()]
+    run_in_turn([partial(_prepared, *pair) for pair in zip(rules, prepare_all, strict=True)], run)
 
 
 def _require_executor(executor: Executor | None, *, shards: int | None, mesh: Mesh | None) -> None:

@@ -24,7 +24,9 @@ with a given kernel. What counts is the regret of all agents together, and the n
 | `gp_ucb` | GP-UCB of one learner |
 | `bpe` | one learner: batches of the most uncertain points, and elimination |
 
-`Settings` says what all of these take. `round_regret` and `messages` are what `jaxbandits.record` takes, for curves of
+`Settings` says what all of these take. A kernel is a value, `SquaredExponential(lengthscale=0.2)` or
+`Matern(lengthscale=0.2, nu=2.5)`, whose parameters may be columns of a task table. A function of two points is also a
+kernel. `round_regret` and `messages` are what `jaxbandits.record` takes, for curves of
 regret and of what was sent. `agent_message` and `server_message` compute the two messages of `duets` from arrays. Apart
 from them stands `duets_run`, an engine of its own: whole runs of `duets` as a few array operations.
 
@@ -76,15 +78,17 @@ from jaxbandits.kernel._theory.information import (
     information_gain,
     information_gain_order,
 )
-from jaxbandits.numerics.gp import matern, squared_exponential
+from jaxbandits.numerics.gp import Matern, SquaredExponential
 
 __all__ = [
     "Belief",
     "Coins",
     "Instance",
+    "Matern",
     "Orders",
     "Run",
     "Settings",
+    "SquaredExponential",
     "Traffic",
     "agent_message",
     "anytime_width",
@@ -114,7 +118,6 @@ __all__ = [
     "information_gain",
     "information_gain_order",
     "log_rate",
-    "matern",
     "messages",
     "n_kernel_ucb",
     "orders",
@@ -123,6 +126,5 @@ __all__ = [
     "rkhs",
     "round_regret",
     "server_message",
-    "squared_exponential",
     "tabular",
 ]

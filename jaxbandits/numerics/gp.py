@@ -6,14 +6,14 @@ have the scale of the kernel; none is divided by the noise variance.
 
 from collections.abc import Callable
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits import checks
-from jaxbandits.base import Array
+from jaxbandits.base import Array, static_fields
 from jaxbandits.numerics.cholesky import Factor, cholesky, log_det, solve_lower, solve_upper
 from jaxbandits.numerics.loops import for_blocks
 
@@ -51,21 +51,27 @@ class Sparse(NamedTuple):
         return self.residual + jnp.sum(self.whitened**2, axis=0)
 
 
-def squared_exponential(x: Array, y: Array, *, lengthscale: Array | float) -> Array:
-    """Computes the squared exponential kernel exp(-|x - y|^2 / (2 l^2)).
+class SquaredExponential(NamedTuple):
+    """Squared exponential kernel: variance exp(-|x - y|^2 / (2 lengthscale^2)).
 
-    Args:
-        x: float (d,).
-        y: float (d,).
-        lengthscale: l, () > 0.
+    A kernel is a function of two points (d,), and this struct is one, with parameters that may be traced. A sweep over
+    several lengthscales is therefore one program.
 
-    Returns:
-        float ().
+    Calling it raises `ValueError` if a point has another shape, or a parameter is not positive.
 
-    Raises:
-        ValueError: a point has another shape, or `lengthscale` is not positive.
+    Example:
+        >>> kernel = SquaredExponential(lengthscale=0.5)
+        >>> print(kernel(jnp.zeros(2), jnp.array([0.3, 0.4])).round(4))
+        0.6065
     """
-    return _gaussian(_squared_distance(x, y, lengthscale))
+
+    lengthscale: Array | float  # float () > 0, unit of distance
+    variance: Array | float = 1.0  # float () > 0, k(x, x), in units of reward squared
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Computes the kernel of two points x (d,) and y (d,), float ()."""
+        check_kernel(self)
+        return _scaled(self.variance, _gaussian(_squared_distance(x, y, self.lengthscale)))
 
 
 @partial(jax.jit, inline=True)
@@ -73,30 +79,51 @@ def _gaussian(square: Array) -> Array:
     return jnp.exp(-square / 2)
 
 
-def matern(x: Array, y: Array, *, lengthscale: Array | float, nu: float) -> Array:
-    """Computes the Matern kernel, with r = |x - y| / l: exp(-r), (1 + sqrt(3) r) exp(-sqrt(3) r), or
-    (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r).
+@static_fields("nu")
+class Matern(NamedTuple):
+    """Matern kernel of smoothness nu, with r = |x - y| / lengthscale.
 
-    Args:
-        x: float (d,).
-        y: float (d,).
-        lengthscale: l, () > 0.
-        nu: smoothness, 0.5, 1.5 or 2.5.
+    It is variance times exp(-r) for nu = 0.5, (1 + sqrt(3) r) exp(-sqrt(3) r) for 1.5, and
+    (1 + sqrt(5) r + 5 r^2 / 3) exp(-sqrt(5) r) for 2.5. The other parameters may be traced, as in `SquaredExponential`.
 
-    Returns:
-        float ().
-
-    Raises:
-        ValueError: a point has another shape, `lengthscale` is not positive, or `nu` is another number.
+    Calling it raises `ValueError` if a point has another shape, a parameter is not positive, or `nu` is another number.
 
     Source: Rasmussen and Williams (2006), equations 4.14 and 4.17.
     """
-    checks.one_of("nu", nu, SMOOTHNESS)
-    r = jnp.sqrt(_squared_distance(x, y, lengthscale))
-    if nu == 0.5:
-        return jnp.exp(-r)
-    s = r * (2 * nu) ** 0.5
-    return (1 + s if nu == 1.5 else 1 + s + s**2 / 3) * jnp.exp(-s)
+
+    lengthscale: Array | float  # float () > 0, unit of distance
+    nu: float  # smoothness: 0.5, 1.5 or 2.5, static
+    variance: Array | float = 1.0  # float () > 0, k(x, x), in units of reward squared
+
+    def __call__(self, x: Array, y: Array) -> Array:
+        """Computes the kernel of two points x (d,) and y (d,), float ()."""
+        check_kernel(self)
+        r = jnp.sqrt(_squared_distance(x, y, self.lengthscale))
+        if self.nu == 0.5:
+            return _scaled(self.variance, jnp.exp(-r))
+        s = r * (2 * self.nu) ** 0.5
+        return _scaled(self.variance, (1 + s if self.nu == 1.5 else 1 + s + s**2 / 3) * jnp.exp(-s))
+
+
+def check_kernel(kernel: Any) -> None:
+    """Raises `ValueError` unless the kernel is a function of two points; parameters of ours must be in range."""
+    if isinstance(kernel, type):
+        name = kernel.__name__
+        example = f"{name}(lengthscale=0.2{', nu=2.5' if kernel is Matern else ''})"
+        raise ValueError(f"kernel must be a function of two points, got the class {name}. Write {example}")
+    checks.function("kernel", kernel, "two points")
+    if isinstance(kernel, (SquaredExponential, Matern)):
+        checks.positive("lengthscale", kernel.lengthscale)
+        checks.positive("variance", kernel.variance)
+    if isinstance(kernel, Matern):
+        checks.one_of("nu", kernel.nu, SMOOTHNESS)
+
+
+def _scaled(variance: Array | float, correlation: Array) -> Array:
+    # The default adds no operation, so the program is the same as without a variance.
+    if checks.is_concrete(variance) and variance == 1:
+        return correlation
+    return checks.constant(variance, correlation.dtype) * correlation
 
 
 def cross(kernel: Kernel, xs: Array, ys: Array) -> Array:
@@ -161,8 +188,8 @@ def posterior(
     Source: Rasmussen and Williams (2006), equations 2.25 and 2.26.
 
     Example:
-        >>> kernel = lambda x, y: squared_exponential(x, y, lengthscale=1.0)
-        >>> known = posterior(kernel, jnp.zeros((1, 1)), jnp.ones(1), jnp.asarray([[0.0], [1.0]]), noise_variance=0.04)
+        >>> kernel, at = SquaredExponential(1.0), jnp.asarray([[0.0], [1.0]])
+        >>> known = posterior(kernel, jnp.zeros((1, 1)), jnp.ones(1), at, noise_variance=0.04)
         >>> print(known.mean.round(3), known.variance.round(3))
         [0.962 0.583] [0.038 0.646]
     """
@@ -371,7 +398,6 @@ def _squared_distance(x: Array, y: Array, lengthscale: Array | float) -> Array:
     if checks.is_concrete(x, y):
         x, y = (checks.array(name, point, ("d",)) for name, point in (("x", x), ("y", y)))
         checks.one_size(x=(x.size, x), y=(y.size, y))
-    checks.positive("lengthscale", lengthscale)
     return _scaled_distance(x, y, checks.constant(lengthscale, x.dtype))
 
 

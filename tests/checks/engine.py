@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from checks.calls import Call
 from engine.toys import KEY, LIMITS, NOISE, counter, counting, total
+from matplotlib import pyplot
 
 import jaxbandits
 from jaxbandits import Tape, testing
@@ -53,6 +54,14 @@ SWEEP = {
 }
 RUN = {"key": KEY, "algorithm": COUNTER, "environment": NOISE}
 TAPE = Tape(np.ones(4, int), np.ones(4), np.zeros(4, bool), np.arange(4))
+
+
+def _plotted(*, x, y, by, kind, band, bound, log, ax):
+    """Plots, and closes the figure, since pyplot keeps every figure that is open."""
+    axes = RESULTS.plot(x, y, by, kind=kind, band=band, bound=bound, log=log, ax=ax)
+    pyplot.close(axes.figure)
+
+
 CALLS = {
     "sweep": Call(
         jaxbandits.sweep,
@@ -156,9 +165,11 @@ CALLS = {
         lambda *, columns: RESULTS.to_pandas(columns), {"columns": ("row",)}, fine={"columns": ("none",)}
     ),
     "plot": Call(
-        lambda *, x, y, by, ax, log: RESULTS.plot(x, y, by, ax=ax, log=log),
-        {"x": "seed", "y": "pulls", "by": "row", "ax": None, "log": "y"},
-        fine={"by": ("list",), "ax": ("none",), "log": ("none",)},
+        _plotted,
+        {"x": "seed", "y": "pulls", "by": "row", "kind": None, "band": "mean", "bound": 1.0, "log": "y", "ax": None},
+        # A bound may be any number, or one for each of the two values of x.
+        fine={"by": ("list", "none"), "bound": ("none", "list", "array", "negative", "zero")}
+        | dict.fromkeys(("ax", "log", "band", "kind"), ("none",)),
     ),
     "to_xarray": Call(
         lambda *, columns: RESULTS.to_xarray(columns), {"columns": ("row",)}, fine={"columns": ("none",)}

@@ -1,7 +1,5 @@
 """Valid calls of the kernel family."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +8,7 @@ from checks.calls import Call
 from jaxbandits import kernel
 
 KEY = jax.random.key(0)
-SE = functools.partial(kernel.squared_exponential, lengthscale=0.5)
+SE = kernel.SquaredExponential(0.5)
 POINTS = np.random.default_rng(0).random((5, 2))
 CANDIDATES = jnp.asarray(POINTS)
 GRAM = jnp.asarray(np.exp(-2 * np.sum((POINTS[:, None] - POINTS) ** 2, axis=-1)))
@@ -109,7 +107,9 @@ CALLS = {
         kernel.information_gain_order, {"n": 10.0, "dimension": 2, "nu": 2.5}, fine={"n": SEVERAL, "nu": ("none",)}
     ),
     "log_rate": Call(kernel.log_rate, {"c": 4.0}),
-    "matern": Call(kernel.matern, PAIR | {"nu": 2.5}),
+    "Matern": Call(
+        lambda *, x, y, **parameters: kernel.Matern(**parameters)(x, y), PAIR | {"nu": 2.5, "variance": 2.0}
+    ),
     "messages": Call(
         kernel.messages,
         {"state": kernel.n_kernel_ucb(**TEAM).init(jax.random.key(0)), "decision": None},
@@ -136,7 +136,9 @@ CALLS = {
             "counts": ("none",),
         },
     ),
-    "squared_exponential": Call(kernel.squared_exponential, PAIR),
+    "SquaredExponential": Call(
+        lambda *, x, y, **parameters: kernel.SquaredExponential(**parameters)(x, y), PAIR | {"variance": 2.0}
+    ),
     "tabular": Call(
         kernel.tabular, {"candidates": CANDIDATES, "values": jnp.asarray(np.arange(5.0)), "noise_scale": 0.2}
     ),

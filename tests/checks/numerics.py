@@ -87,12 +87,10 @@ CALLS = {
     ),
     "jp_heuristic": Call(thresholds.jp_heuristic, {"dimension": 2, "excess": 0.1, "arms": 3}, fine={"arms": ("none",)}),
     # The points are not checked: they are one pair of many, in a loop over all of them.
-    "matern": Call(
-        lambda *, lengthscale, nu: gp.matern(X, X, lengthscale=lengthscale, nu=nu),
-        {"lengthscale": 0.2, "nu": 1.5},
+    "Matern": Call(
+        lambda **parameters: gp.Matern(**parameters)(X, X), {"lengthscale": 0.2, "nu": 1.5, "variance": 2.0}
     ),
-    "squared_exponential": Call(
-        lambda *, lengthscale: gp.squared_exponential(X, X, lengthscale=lengthscale),
-        {"lengthscale": 0.2},
+    "SquaredExponential": Call(
+        lambda **parameters: gp.SquaredExponential(**parameters)(X, X), {"lengthscale": 0.2, "variance": 2.0}
     ),
 }

@@ -18,7 +18,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits import cpe, feedback, fullbandit, kcenter, linear, mab
+from jaxbandits import cpe, feedback, fullbandit, kcenter, kernel, linear, mab
 
 TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "engine", "numerics")
 CALLS = {
@@ -32,6 +32,7 @@ OPTIONS = (
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
     *(mab.LogFactor, feedback.Geometric),
+    *(kernel.SquaredExponential, kernel.Matern),
 )
 WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.

@@ -93,10 +93,10 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "reward_gaps": ("problem",),
         "exchange_width": ("rows",),
     },
-    "kernel": {"matern": ("nu",)},
+    "kernel": {"Matern": ("nu",)},
     "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)}
     | {"recorded": ("rewards",)},
-    "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "matern": ("nu",)},
+    "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "Matern": ("nu",)},
 }
 
 

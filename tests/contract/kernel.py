@@ -1,6 +1,5 @@
 """The kernel bandits of the conformance suite."""
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ def _kernel(factory: Callable[..., Algorithm], *, alone: bool = False, **default
         lengthscale = settings.pop("lengthscale", 0.2)
         settings |= {} if alone else {"n_agents": 3}
         instance = kernel.branin(jax.random.key(2), size=40, dtype=dtype)
-        rule = functools.partial(kernel.squared_exponential, lengthscale=lengthscale)
+        rule = kernel.SquaredExponential(lengthscale)
         candidates = instance.candidates if shown is None else shown(instance.candidates)
         algorithm = factory(candidates, **({"kernel": rule} | settings))
         return algorithm, kernel.environment(instance, algorithm)

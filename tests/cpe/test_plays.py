@@ -98,18 +98,18 @@ def test_arms_on_the_unit_interval_may_be_played():
 def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
     instance = cpe.instance(cpe.best_arm(4), ARMS)
     bounded = r"instance\.arms must be Arms, whose samples lie in \[0, 1\], unless the algorithm plays whole decisions"
-    with pytest.raises(ValueError, match=bounded + ". Give it the algorithm, got 'GaussianArms'"):
+    with pytest.raises(ValueError, match=bounded + ", got 'GaussianArms'. Write cpe.environment"):
         cpe.environment(instance)
     for rule in (cpe.coci, cpe.clucb):
         algorithm = rule(instance.problem, delta=0.1)
         with pytest.raises(ValueError, match=bounded + ", got 'GaussianArms'"):
             cpe.environment(instance, algorithm, stream=STREAM)
-        with pytest.raises(ValueError, match=r"action must be a Play of a whole decision, .* Give it the algorithm"):
+        with pytest.raises(ValueError, match=r"action must be a Play of a whole decision, .* Write cpe\.environment"):
             run(KEY, algorithm, cpe.environment(instance, cpe.cts(instance.problem)), max_rounds=10)
-    with pytest.raises(ValueError, match=r"action must be Pulls of single arms, .* Give it the algorithm"):
+    with pytest.raises(ValueError, match=r"action must be Pulls of single arms, .* Write cpe\.environment"):
         cpe.environment(cpe.best5()).respond((), play([1, 0, 0, 0, 0]), np.zeros(1))
     with pytest.raises(
-        ValueError, match=r"action must have arms of shape \(1,\), .* Give it the algorithm, got \(4,\)"
+        ValueError, match=r"action must have arms of shape \(1,\), .* got \(4,\)\. Write cpe\.environment"
     ):
         run(KEY, cpe.coci(cpe.best_arm(5), delta=0.1, leap=4), cpe.environment(cpe.best5()), max_rounds=10)
 

@@ -143,7 +143,7 @@ def test_concrete_action_outside_of_the_domain_is_refused(environment, action):
 
 def test_action_of_fewer_agents_is_refused():
     environment = kernel.environment(POINTS)
-    with pytest.raises(ValueError, match=r"action must have shape \(1,\), .* Give it the algorithm, got \(3,\)"):
+    with pytest.raises(ValueError, match=r"action must have shape \(1,\), .* got \(3,\)\. Write kernel\.environment"):
         environment.respond((), jnp.array([0, 1, 2]), environment.noise(KEY))
 
 

@@ -1,14 +1,19 @@
 """`Results.plot`, read off its axes."""
 
+import itertools
 import sys
 
 import numpy as np
 import pytest
 from matplotlib import pyplot
+from matplotlib.collections import LineCollection, PolyCollection
+from matplotlib.patches import PathPatch
+from scipy.stats import beta
 
 from jaxbandits import Results
 
 RNG = np.random.default_rng(0)
+DELTAS = np.repeat([0.1, 0.05, 0.001], 400)
 
 
 def results_of(**columns):
@@ -22,6 +27,13 @@ def ax():
     pyplot.close(figure)
 
 
+@pytest.fixture(autouse=True)
+def closed():
+    """Closes the figures that a test has opened."""
+    yield
+    pyplot.close("all")
+
+
 @pytest.fixture(scope="module")
 def swept():
     """Sweeps two rules and three gaps with ten runs each; one run of the smallest gap is censored, for one rule all."""
@@ -32,7 +44,7 @@ def swept():
     return results_of(
         row=np.repeat(np.arange(6), 10),
         seed=np.tile(np.arange(10), 6),
-        task__rule=np.where(rule, "b", "a"),
+        rule=np.where(rule, "A", "b"),
         task__gap=gap,
         status=status,
         pulls=RNG.integers(90, 110, 60) / gap,
@@ -43,58 +55,222 @@ def swept():
     )
 
 
+@pytest.fixture(scope="module")
+def erring():
+    """Makes 400 runs at three values of delta, with 20, 4 and no errors."""
+    run = np.tile(np.arange(400), 3)
+    wrong = run < np.repeat([20, 4, 0], 400)
+    return results_of(
+        row=np.repeat(np.arange(3), 400), seed=run, status=np.ones(1200, int), task__delta=DELTAS, wrong=wrong
+    )
+
+
 def lines(ax):
-    return [line for line in ax.get_lines() if line.get_linestyle() == "-"]
+    return [line for line in ax.get_lines() if not line.get_label().startswith("_") and len(line.get_xdata())]
 
 
 def triangles(ax):
     return [line for line in ax.get_lines() if line.get_marker() == "^" and len(line.get_xdata())]
 
 
+def bands(ax):
+    """Returns the shaded bands: lower and upper ends at each x."""
+    shaded = []
+    for band in ax.collections:
+        if isinstance(band, PolyCollection):
+            points = band.get_paths()[0].vertices
+            points = points[np.isfinite(points).all(1)]
+            shaded.append(
+                {x: (min(points[points[:, 0] == x, 1]), max(points[points[:, 0] == x, 1])) for x in points[:, 0]}
+            )
+    return shaded
+
+
+def bars(ax):
+    """Returns the bars of each group, as arrays (bars, 2) of lower and upper ends."""
+    groups = [part for part in ax.collections if isinstance(part, LineCollection)]
+    return [np.array([segment[:, 1] for segment in group.get_segments()]) for group in groups]
+
+
+def boxes(ax):
+    return [patch for patch in ax.patches if isinstance(patch, PathPatch)]
+
+
+def legend(ax):
+    return [text.get_text() for text in ax.get_legend().get_texts()]
+
+
 def test_means_with_bands_and_triangles_where_runs_are_missing(swept, ax):
     assert swept.plot(x="gap", by="rule", ax=ax) is ax
-    a, b = lines(ax)
-    assert [a.get_label(), b.get_label()] == ["a", "b"]
+    b, a = lines(ax)
+    assert [b.get_label(), a.get_label()] == ["b", "A"]
     summary = swept.summary(by=("rule", "gap"))
-    np.testing.assert_array_equal(a.get_xdata(), [0.01, 0.1, 1])
-    np.testing.assert_array_equal(a.get_ydata(), summary["pulls_mean"][:3])
-    np.testing.assert_array_equal(b.get_ydata(), summary["pulls_mean"][3:])
-    assert np.isnan(a.get_ydata()[1])
-    points = ax.collections[1].get_paths()[0].vertices  # b's band
-    upper = points[np.isclose(points[:, 0], 0.1), 1].max()
-    assert upper == pytest.approx(summary["pulls_mean"][4] + 1.96 * summary["pulls_se"][4])
+    np.testing.assert_array_equal(b.get_xdata(), [0.01, 0.1, 1])
+    np.testing.assert_array_equal(b.get_ydata(), summary["pulls_mean"][:3])
+    np.testing.assert_array_equal(a.get_ydata(), summary["pulls_mean"][3:])
+    assert np.isnan(b.get_ydata()[1])
+    width = 1.96 * summary["pulls_se"][4]
+    ends = pytest.approx((summary["pulls_mean"][4] - width, summary["pulls_mean"][4] + width))
+    assert bands(ax)[1][0.1] == ends
+    assert tuple(bars(ax)[1][1]) == ends
+    assert len(bars(ax)[0]) == 2
     beside, above = triangles(ax)
     np.testing.assert_array_equal(beside.get_xdata(), [0.01])
     np.testing.assert_array_equal(above.get_xdata(), [0.1])  # there is no mean
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "log")
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("gap", "mean pulls")
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "runs censored or failed"]
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("gap", "mean pulls until the stop")
+    assert legend(ax) == ["b", "A", "censored or failed"]
     ax.figure.canvas.draw()
 
 
 def test_axes_are_linear_where_values_are_close_or_the_caller_says_so(swept, ax):
-    swept.plot(x="seed", ax=ax)
+    swept.plot(x="seed", by=(), ax=ax)
     assert (ax.get_xscale(), ax.get_yscale()) == ("linear", "linear")
     ax.clear()
     swept.plot(x="gap", by=("rule",), log="x", ax=ax)
     assert (ax.get_xscale(), ax.get_yscale()) == ("log", "linear")
-    ax.clear()
-    swept.plot(x="rule", ax=ax)  # words
+
+
+@pytest.mark.parametrize("kind", [None, "box"])
+def test_words_are_categories_in_order_of_appearance_and_groups_stand_side_by_side(swept, ax, kind):
+    swept.plot(x="rule", by="gap", kind=kind, ax=ax)
     assert ax.get_xscale() == "linear"
     ax.figure.canvas.draw()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "A"]
+    if kind is None:
+        assert {line.get_linestyle() for line in lines(ax)} == {"None"}
+        places = [line.get_xdata() for line in lines(ax)]
+    else:
+        # Only the runs of b at a gap of .1 are all censored, so that there is no box.
+        assert len(boxes(ax)) == 5
+        corners = [patch.get_path().vertices[:, 0] for patch in boxes(ax)]
+        edges = sorted((corner.min(), corner.max()) for corner in corners)
+        assert all(left[1] < right[0] for left, right in itertools.pairwise(edges))
+        places = [[corner.mean()] for corner in corners]
+    assert len({round(float(x), 6) for xs in places for x in xs}) == (6 if kind is None else 5)
+    ax.clear()
+    for _ in range(2):
+        # The second call finds the places of the first.
+        swept.plot(x="rule", by=(), kind=kind, ax=ax)
+    ax.figure.canvas.draw()
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "A"]
 
 
 def test_curves_go_over_their_marks(swept, ax):
-    swept.plot(y="regret", by="rule", ax=ax)
-    (a, b) = lines(ax)
-    np.testing.assert_array_equal(a.get_xdata(), [1, 10, 100])
-    np.testing.assert_array_equal(b.get_ydata(), swept.summary(by="rule")["curve.regret_mean"][1])
-    assert (ax.get_xlabel(), ax.get_xscale(), ax.get_yscale()) == ("pulls", "log", "linear")
+    swept.plot(y="regret", ax=ax)
+    b, a = lines(ax)
+    np.testing.assert_array_equal(b.get_xdata(), [1, 10, 100])
+    np.testing.assert_array_equal(a.get_ydata(), swept.summary(by="rule")["curve.regret_mean"][1])
+    assert (ax.get_xlabel(), ax.get_xscale(), ax.get_yscale()) == ("pulls so far", "log", "linear")
+    assert ax.get_ylabel() == "mean regret"
     ax.clear()
-    swept.plot(y="v", ax=ax)
-    (line,) = lines(ax)
+    swept.plot(y="v", by=(), ax=ax)
+    line = ax.get_lines()[0]
     np.testing.assert_array_equal(line.get_xdata(), np.arange(4))
     assert ax.get_xlabel() == "entry"
+
+
+def test_quantile_bands_shade_from_5_to_95_percent_around_the_median(swept, ax):
+    swept.plot(x="gap", band="quantiles", ax=ax)
+    summary = swept.summary(by=("rule", "gap"))
+    np.testing.assert_array_equal(lines(ax)[1].get_ydata(), summary["pulls_q50"][3:])
+    assert bands(ax)[1][0.1] == (summary["pulls_q05"][4], summary["pulls_q95"][4])
+    assert ax.get_ylabel() == "median pulls until the stop"
+    ax.clear()
+    swept.plot(y="regret", band="quantiles", ax=ax)
+    summary = swept.summary(by="rule")
+    np.testing.assert_array_equal(lines(ax)[0].get_ydata(), summary["curve.regret_q50"][0])
+    assert bands(ax)[0][10] == (summary["curve.regret_q05"][0, 1], summary["curve.regret_q95"][0, 1])
+    ax.clear()
+    swept.plot(y="regret", band=None, ax=ax)
+    assert bands(ax) == []
+    assert all(len(group) == 0 for group in bars(ax))
+
+
+def test_boxes_have_quartiles_and_whiskers_from_5_to_95_percent(swept, ax):
+    swept.plot(x="gap", kind="box", by=(), ax=ax)
+    summary = swept.summary(by="gap")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["0.01", "0.1", "1"]
+    for n, box in enumerate(boxes(ax)):
+        heights = box.get_path().vertices[:, 1]
+        assert (heights.min(), heights.max()) == (summary["pulls_q25"][n], summary["pulls_q75"][n])
+    drawn = np.concatenate([line.get_ydata() for line in ax.get_lines()])
+    for name in ("q05", "q50", "q95", "mean"):
+        assert np.isin(summary[f"pulls_{name}"], drawn).all(), name
+    assert ax.get_yscale() == "log"
+    assert ax.get_ylabel() == "pulls until the stop"
+    assert [len(line.get_xdata()) for line in triangles(ax)] == [1, 1]
+
+
+def test_error_rates_have_exact_intervals_and_no_errors_are_an_upper_limit(erring, ax):
+    erring.plot(x="delta", y="wrong", kind="error", ax=ax)
+    rates = ax.get_lines()[0]
+    np.testing.assert_allclose(rates.get_xdata(), [0.001, 0.05, 0.1])
+    np.testing.assert_array_equal(rates.get_ydata(), [np.nan, 0.01, 0.05])
+    low, high = (
+        beta.ppf(tail, [k + shift for k in (4, 20)], [401 - shift - k for k in (4, 20)])
+        for tail, shift in ((0.025, 0), (0.975, 1))
+    )
+    np.testing.assert_allclose(bars(ax)[0], np.column_stack([low, high]))
+    limit = [line for line in ax.get_lines() if line.get_fillstyle() == "none"]
+    np.testing.assert_allclose(
+        np.concatenate([line.get_ydata() for line in limit if len(line.get_xdata())]), [1 - 0.025 ** (1 / 400)]
+    )
+    (delta,) = (line for line in lines(ax) if line.get_label() == "delta")
+    np.testing.assert_array_equal(delta.get_xdata(), delta.get_ydata())
+    assert ax.get_yscale() == "log"
+    assert ax.get_ylabel() == "error rate"
+    ax.clear()
+    erring.plot(x="delta", y="wrong", kind="error", log="x", ax=ax)
+    np.testing.assert_array_equal(ax.get_lines()[0].get_ydata(), [0, 0.01, 0.05])
+    np.testing.assert_allclose(bars(ax)[0][0], [0, 1 - 0.025 ** (1 / 400)])
+
+
+@pytest.mark.parametrize(
+    "bound",
+    [
+        [2.3, 3.0, 6.9],
+        {0.001: 6.9, 0.1: 2.3, 0.05: 3.0},
+        lambda delta: {0.1: 2.3, 0.05: 3.0, 0.001: 6.9}[round(delta, 6)],
+    ],
+    ids=["array", "mapping", "function"],
+)
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bound_is_a_line_in_the_order_of_x(erring, ax, bound, dtype):
+    results = results_of(status=np.ones(1200, int), task__delta=DELTAS.astype(dtype), pulls=np.full(1200, 100.0))
+    results.plot(x="delta", bound=bound, ax=ax)
+    line = lines(ax)[-1]
+    np.testing.assert_array_equal(line.get_xdata(), np.array([0.001, 0.05, 0.1], dtype))
+    np.testing.assert_array_equal(line.get_ydata(), [6.9, 3.0, 2.3])
+    assert legend(ax) == ["lower bound"]
+
+
+def test_bound_is_one_number_for_all_and_a_piece_for_each_category(swept, ax):
+    swept.plot(y="regret", bound=2.5, ax=ax)
+    np.testing.assert_array_equal(lines(ax)[-1].get_ydata(), 3 * [2.5])
+    _, other = pyplot.subplots()
+    swept.plot(x="rule", kind="box", bound={"A": 1.0, "b": 2.0}, ax=other)
+    np.testing.assert_allclose(lines(other)[-1].get_xdata(), [-0.45, 0.45, np.nan, 0.55, 1.45, np.nan])
+    np.testing.assert_array_equal(lines(other)[-1].get_ydata(), [2, 2, 2, 1, 1, 1])
+    _, single = pyplot.subplots()
+    swept.where(gap=1.0).plot(x="gap", bound=50, ax=single)
+    assert list(lines(single)[-1].get_ydata()) == [50, 50]
+
+
+@pytest.mark.parametrize(
+    ("bound", "message"),
+    [
+        ([1, 2], "bound must be a number, an array with one number for every value of x, .*, 3 in all, got"),
+        ("low", "bound must be a number"),
+        (np.inf, "bound must be a number"),
+        (True, "bound must be a number"),
+        ({0.1: 1.0}, "bound must have a number for every value of x, got none for 0.01"),
+    ],
+)
+def test_bound_without_a_number_for_each_value_is_refused_before_a_figure_is_made(swept, bound, message):
+    with pytest.raises(ValueError, match=message):
+        swept.plot(x="gap", bound=bound)
+    assert pyplot.get_fignums() == []
 
 
 def looks(ax):
@@ -115,26 +291,58 @@ def test_plot_of_many_lines_never_repeats_a_look(ax, settings):
     ax.set_prop_cycle(color=["red", "blue"])
     many(120).plot(by="d", ax=ax, **settings)
     assert len(looks(ax)) == len(set(looks(ax))) == 120
-    assert [style for _, style, _ in looks(ax)[:8]] == ["-", "-", "--", "--", "-.", "-.", ":", ":"]
-    assert len({marker for *_, marker in looks(ax)[:8]}) == 1
+    assert [color for color, *_ in looks(ax)[:4]] == ["red", "blue", "red", "blue"]
     ax.clear()
     for _ in range(3):  # several calls on the same axes
         many(7).plot(by="d", ax=ax, **settings)
     assert len(looks(ax)) == len(set(looks(ax))) == 21
 
 
-def test_plot_with_one_colour_tells_lines_apart_by_dashes(ax):
-    ax.set_prop_cycle(color=["black"])
-    many(9).plot(x="gap", by="d", ax=ax)
-    assert [style for _, style, _ in looks(ax)] == ["-", "--", "-.", ":"] * 2 + ["-"]
-    assert len(set(looks(ax))) == 9
+def test_twelve_lines_differ_in_black_and_white(ax):
+    many(12).plot(x="gap", by="d", ax=ax)
+    assert len({marker for *_, marker in looks(ax)}) == 12
+    assert all(one[0] != two[0] and one[1] != two[1] for one, two in itertools.pairwise(looks(ax)))
     ax.figure.canvas.draw()
 
 
-def test_axes_are_those_of_pyplot_by_default(swept):
-    _, ax = pyplot.subplots()
-    assert swept.plot(x="gap") is ax
-    pyplot.close()
+def test_twelve_groups_of_boxes_differ(ax):
+    many(12).plot(x="gap", by="d", kind="box", ax=ax)
+    named = [box for box in boxes(ax) if box.get_label()]
+    assert len({(box.get_facecolor(), box.get_hatch()) for box in named}) == len(named) == 12
+
+
+def test_marks_of_long_curves_are_few_and_have_bars(ax):
+    many(2).plot(y="x", by="d", ax=ax)
+    for line, group in zip(lines(ax), bars(ax), strict=True):
+        assert len(line.get_markevery()) == len(group) == 10
+
+
+def test_plot_without_axes_draws_a_new_figure_with_its_labels_and_legend_inside(swept):
+    first = swept.plot(x="gap")
+    second = swept.plot(x="gap")
+    assert first.figure is not second.figure
+    assert len(first.get_lines()) == len(second.get_lines())
+    for size in ((6.4, 4.8), (3.3, 2.6)):
+        with pyplot.rc_context({"figure.figsize": size}):
+            ax = swept.plot(x="gap", bound=80)
+        ax.figure.canvas.draw()
+        for artist in (ax.xaxis.label, ax.yaxis.label, ax.get_legend()):
+            box, page = artist.get_window_extent(), ax.figure.bbox
+            assert page.x0 <= box.x0 < box.x1 <= page.x1
+            assert page.y0 <= box.y0 < box.y1 <= page.y1
+        assert not ax.get_legend().get_window_extent().overlaps(ax.bbox)
+
+
+def test_lines_are_those_of_the_rules_unless_groups_are_named(swept, ax):
+    swept.plot(x="gap", by=(), ax=ax)
+    assert len(bands(ax)) == 1
+    ax.clear()
+    swept.where(rule="A").plot(x="gap", ax=ax)
+    assert len(bands(ax)) == 1
+    assert ax.get_legend() is None
+    ax.clear()
+    swept.plot(x="gap", ax=ax)
+    assert len(bands(ax)) == 2
 
 
 def test_curves_of_one_line_have_the_same_marks(ax):
@@ -154,6 +362,14 @@ def test_curves_of_one_line_have_the_same_marks(ax):
         ({"x": "gap", "y": "rule"}, "y must name a column of numbers or curves"),
         ({"x": "gap", "y": "cube"}, "y must name a column of numbers or curves"),
         ({"x": "gap", "y": "regret"}, "x must be None for 'regret', which is drawn over its own marks, got"),
+        (
+            {"y": "regret", "kind": "box"},
+            "kind must be None for 'regret', which has several numbers per run, got 'box'",
+        ),
+        ({"x": "gap", "kind": "error"}, "y must name a boolean column for kind='error', .* got 'pulls'"),
+        ({"x": "gap", "kind": "bars"}, "kind must be"),
+        ({"x": "gap", "band": "se"}, "band must be"),
+        ({"x": "gap", "log": "z"}, "log must be"),
     ],
 )
 def test_what_cannot_be_drawn_is_named(swept, ax, settings, message):

@@ -82,14 +82,14 @@ def test_progress_bar_whose_stream_fails_is_dropped(monkeypatch, caplog, error, 
     caplog.set_level("INFO", "jaxbandits")
     stream = Stream(error, after=after)
     monkeypatch.setattr(sys, "stderr", stream)
-    with progress_bar(10, show=True) as report:
+    with progress_bar(10, show=True) as (_, report):
         for _ in range(3):
-            threads = [threading.Thread(target=report, args=(1, STATS, 0)) for _ in range(2)]
+            threads = [threading.Thread(target=report, args=(1, STATS, 0, 0)) for _ in range(2)]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join()
-            report(1, STATS, 0)
+            report(1, STATS, 0, 0)
     assert tqdm_lock_is_free()
     if "closed" not in str(error):  # tqdm handles that itself
         assert "the progress bar is dropped, since it cannot be written" in caplog.text
@@ -101,8 +101,8 @@ def test_progress_bar_that_fails_at_its_end_keeps_what_the_sweep_raises(monkeypa
     monkeypatch.setattr(sys, "stderr", stream)
 
     def fail():
-        with progress_bar(10, show=True) as report:
-            report(1, STATS, 0)
+        with progress_bar(10, show=True) as (_, report):
+            report(1, STATS, 0, 0)
             stream.after = 0
             raise KeyError("of the sweep")
 
@@ -126,8 +126,8 @@ def test_sweep_without_a_stderr_runs(monkeypatch, stream):
 
 def test_progress_bar_counts_runs_of_no_rounds(capfd):
     idle = STATS._replace(pulls=0, rounds=0, occupancy=0.0)
-    with progress_bar(10, show=True) as report:
-        report(10, idle, 0)
+    with progress_bar(10, show=True) as (_, report):
+        report(10, idle, 0, 0)
     assert "10/10" in capfd.readouterr().err
 
 

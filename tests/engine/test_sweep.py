@@ -15,6 +15,7 @@ import jaxbandits
 from jaxbandits.base import Algorithm, Decision, Status, memoryless
 from jaxbandits.engine.run.loop import advance, ask, run
 from jaxbandits.engine.run.round import streams
+from jaxbandits.engine.sweep.progress import Bar
 from jaxbandits.engine.sweep.queue import Queue
 
 
@@ -210,14 +211,14 @@ def test_an_interrupted_sweep_ends_at_the_chunk(monkeypatch, error):
 
     @contextlib.contextmanager
     def failing(total, *, show):
-        def report(finished, stats, censored):
+        def report(finished, stats, censored, failed):
             chunks.append(finished)
             if len(chunks) == 3:
                 raise error("enough")
 
-        yield report
+        yield Bar(lambda rule: None, report)
 
-    monkeypatch.setattr(sys.modules["jaxbandits.engine.sweep.driving"], "progress_bar", failing)
+    monkeypatch.setattr(sys.modules["jaxbandits.engine.sweeping"], "progress_bar", failing)
     with pytest.raises(error, match="enough"):
         jaxbandits.sweep(
             lambda task, key: (counter(2**31), NOISE), seeds=16, key=KEY, max_rounds=2**31 - 1, lanes=4, progress=False

@@ -77,7 +77,7 @@ def test_rows_are_zipped_and_numbers_are_shared():
         (lambda: grid(), "axes must have at least one name, got none"),
         (lambda: rows(), "columns must have at least one name, got none"),
         (lambda: grid(rule=["greedy", "tracking"]), "rule must be a sequence of numbers, .* got"),
-        (lambda: grid(gap=[[1, 2], [3]]), "gap must be a sequence of numbers"),
+        (lambda: grid(gap=[[1, 2], [3]]), r"gap must have vectors of one length, got lengths \[2, 1\]"),
         (lambda: rows(delta=[0.1], gap=[1, 2]), "delta and gap must be of one length, got: delta has 1, gap has 2"),
         (
             lambda: grid(a={"x": np.ones(2), "y": np.ones(3)}),

@@ -72,3 +72,24 @@ def test_interval_is_clopper_pearson():
     assert claims.interval(15, 2000) == pytest.approx((0.00420, 0.01234), abs=2e-5)
     assert claims.interval(0, 10) == (0, pytest.approx(1 - 0.025**0.1))
     assert claims.interval(10, 10) == (pytest.approx(0.025**0.1), 1)
+
+
+def test_a_censored_run_is_not_a_wrong_answer():
+    status, wrong = np.array([1, 2, 1, 1]), np.array([True, True, False, False])
+    assert claims.errors_of(Results({"status": status, "wrong": wrong}, None)) == (1, 3)
+    assert claims.errors_of({"status": status, "right": ~wrong}) == (1, 3)
+
+
+def test_above_bound_fails_with_a_mean_below():
+    lines = [Line("a", 500.0, bound=390.0), Line("b", 500.0)]
+    assert claims.above_bound([*lines, Line("c", 391.0, bound=390.0)]).holds
+    claim = claims.above_bound([*lines, Line("c", 389.0, bound=390.0)])
+    assert not claim.holds
+    assert claim.measured == "at least 1.00 (c)"
+
+
+def test_apart_compares_with_the_standard_errors_of_both():
+    lines = {"a": Line("", 100.0, se=3.0), "b": Line("", 50.0, se=3.0)}
+    assert claims.apart("x", lines, {"a": (119.0, 4.0), "missing": (0.0, 1.0)}).holds
+    assert not claims.apart("x", lines, {"a": (121.0, 4.0)}).holds
+    assert not claims.apart("x", lines, {"missing": (0.0, 1.0)}).holds

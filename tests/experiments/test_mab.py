@@ -1,7 +1,5 @@
 """The experiments on independent arms: shared rewards, and verdicts on made-up runs."""
 
-from typing import Any
-
 import jax
 import numpy as np
 import pytest
@@ -11,7 +9,7 @@ from experiments.bench.mab import MEANS, factories
 from experiments.mab import budget, changepoint, common, delay, delta, epsilon, recorded, regret, thresholds
 from experiments.report import Line
 from experiments.settings import Settings
-from jaxbandits import Results, Status, compare, feedback, mab, run
+from jaxbandits import Status, compare, feedback, mab, run
 
 OPTIONS = Settings(quick=True)
 
@@ -52,12 +50,6 @@ def test_errors_within_delta(wrong, holds):
 
 def test_confident_fails_without_a_stopped_run():
     assert not common.confident({"a": (0, 0)}).holds
-
-
-def test_a_censored_run_is_not_a_wrong_answer():
-    columns = {"status": np.array([1, 2, 1]), "wrong": np.array([True, True, False])}
-    stats: Any = None
-    assert common.errors(Results(columns, stats)) == (1, 2)
 
 
 def test_wilson_by_hand():
@@ -128,8 +120,8 @@ def test_counted_runs_out_as_its_environment_does():
 
 def test_delay_claims_compare_with_the_pulls_on_the_way_and_the_sum_of_gaps():
     def holds(pulls, regret):
-        stops: dict[delay.Cell, Line] = {("EB-TCI", d): Line("", 2000.0 + pulls * d) for d in delay.DELAYS}
-        losses: dict[delay.Cell, Line] = {("UCB1", d): Line("", 100.0 + regret * d) for d in delay.DELAYS}
+        stops = {("EB-TCI", d): Line("", 2000.0 + pulls * d) for d in delay.DELAYS}
+        losses = {("UCB1", d): Line("", 100.0 + regret * d) for d in delay.DELAYS}
         return [claim.holds for claim in delay.claims(stops, losses, delay.DELAYS)]
 
     # The gaps are 0, .1, .2 and .3.
@@ -138,8 +130,8 @@ def test_delay_claims_compare_with_the_pulls_on_the_way_and_the_sum_of_gaps():
 
 
 def test_delay_claims_show_a_rule_that_never_stopped():
-    stops: dict[delay.Cell, Line] = {("elimination", d): Line("", np.nan if d == 1000 else 9.0) for d in delay.DELAYS}
-    losses: dict[delay.Cell, Line] = {("UCB1", d): Line("", 100.0) for d in delay.DELAYS}
+    stops = {("elimination", d): Line("", np.nan if d == 1000 else 9.0) for d in delay.DELAYS}
+    losses = {("UCB1", d): Line("", 100.0) for d in delay.DELAYS}
     claim = delay.claims(stops, losses, delay.DELAYS)[0]
     assert claim.holds
     assert claim.measured == "elimination -; -: no run stopped"
@@ -147,7 +139,7 @@ def test_delay_claims_show_a_rule_that_never_stopped():
 
 def test_repeating_compares_the_switches_with_those_without_a_delay():
     def holds(ucb1, thompson):
-        shares: dict[delay.Cell, float] = {("UCB1", 0): 0.04, ("UCB1", 100): ucb1}
+        shares = {("UCB1", 0): 0.04, ("UCB1", 100): ucb1}
         return delay.repeating(shares | {("Thompson", 0): 0.02, ("Thompson", 100): thompson}).holds
 
     assert holds(0.02, 0.023)
@@ -191,25 +183,22 @@ def test_the_made_up_record_is_the_same_in_every_call_and_near_its_rates():
 def test_censored_runs_are_longer_than_all_others():
     statuses = np.array([Status.STOPPED, Status.EXHAUSTED, Status.STOPPED, Status.MAX_ROUNDS, Status.STOPPED])
     columns = {"status": statuses, "pulls": np.array([800, 300, 900, 100, 400]), "wrong": np.arange(5) < 1}
-    stats: Any = None
-    sweep = Results(columns, stats)
-    assert recorded.until_stop(sweep).tolist() == [800, np.inf, 900, np.inf, 400]
-    assert recorded.median(sweep) == 900
-    assert recorded.summary(sweep) == {"visits": "900 (400 to -)", "censored": "2", "wrong": "1 of 3"}
+    assert recorded.until_stop(columns).tolist() == [800, np.inf, 900, np.inf, 400]
+    assert recorded.median(columns) == 900
+    assert recorded.summary(columns) == {"visits": "900 (400 to -)", "censored": "2", "wrong": "1 of 3"}
 
 
 def test_recorded_claims_fail_for_long_tests_and_censored_ones():
     def sweep(pulls, censored=0):
         statuses = np.where(np.arange(40) < censored, Status.MAX_ROUNDS, Status.STOPPED)
-        stats: Any = None
-        return Results({"status": statuses, "pulls": np.full(40, pulls), "wrong": np.zeros(40, bool)}, stats)
+        return {"status": statuses, "pulls": np.full(40, pulls), "wrong": np.zeros(40, bool)}
 
     def holds(late, censored):
-        sweeps: dict[recorded.Cell, Results] = {}
+        cells = {}
         for rule, missing in (("EB-TCI", 0), ("T3C", censored)):
             parts = (sweep(4000), sweep(4000 + late), sweep(4000, missing))
-            sweeps |= {(rule, kind, "bootstrap"): part for kind, part in zip(recorded.FEEDBACK, parts, strict=True)}
-        return [bool(claim.holds) for claim in recorded.claims(sweeps)]
+            cells |= {(rule, kind, "bootstrap"): part for kind, part in zip(recorded.FEEDBACK, parts, strict=True)}
+        return [bool(claim.holds) for claim in recorded.claims(cells)]
 
     assert holds(3 * recorded.DAY, 1) == [True, True, True]
     assert holds(3 * recorded.DAY + 1, 2) == [False, False, True]

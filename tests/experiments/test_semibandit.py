@@ -1,13 +1,11 @@
 """The experiments on plays: their own counts, and verdicts on made-up runs."""
 
-from typing import Any
-
 import numpy as np
 import pytest
 
-from experiments.report import Line
+from experiments import study
 from experiments.semibandit import common, delta, exactness, regret, trees
-from jaxbandits import Results, cpe
+from jaxbandits import Status, cpe
 
 
 @pytest.fixture(scope="module")
@@ -57,12 +55,15 @@ def test_errors_within_delta():
 
 def test_claims_fail_if_round_robin_is_as_fast_as_pfws():
     def claims(other):
-        lines = {("E20", "P-FWS"): Line("", 2000.0, 40.0), ("E20", "all trees in turn"): Line("", other, 200.0)}
-        stats: Any = None
-        columns = {"status": np.ones(5, int), "wrong": np.zeros(5, bool)}
-        sweeps = {key: Results(columns, stats) for key in lines}
-        verdicts = trees.claims(lines, sweeps, {"E20": 409.0}, 3.0)
+        pulls = {("E20", "P-FWS"): 2000.0, ("E20", "all trees in turn"): other}
+        sweeps = {key: made_up(np.linspace(0.9, 1.1, 9) * mean) for key, mean in pulls.items()}
+        cells = study.collected({"graph": ["E20"], "rule": trees.RULES}, sweeps)
+        verdicts = trees.claims(cells, dict.fromkeys(cells.lines, 1900.0), 3.0)
         return {claim.statement.partition(",")[0]: bool(claim.holds) for claim in verdicts}
 
     assert claims(4900.0)["E20: P-FWS stops before all trees in turn"]
-    assert not claims(2500.0)["E20: P-FWS stops before all trees in turn"]
+    assert not claims(2100.0)["E20: P-FWS stops before all trees in turn"]
+
+
+def made_up(pulls):
+    return {"pulls": pulls, "status": np.full(len(pulls), Status.STOPPED), "wrong": np.zeros(len(pulls), bool)}

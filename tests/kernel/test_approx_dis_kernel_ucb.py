@@ -1,6 +1,5 @@
 """ApproxDisKernelUCB in its limits, and by hand."""
 
-import functools
 import itertools
 
 import jax
@@ -18,7 +17,7 @@ KEY = jax.random.key(0)
 RNG = np.random.default_rng(0)
 POINTS = jnp.asarray(RNG.random((M, D)))
 VALUES = jnp.asarray(np.sin(5 * POINTS[:, 0]) + POINTS[:, 1] ** 2)
-SE = functools.partial(kernel.squared_exponential, lengthscale=0.3)
+SE = kernel.SquaredExponential(0.3)
 TAPE_RNG = np.random.default_rng(1)
 COINS = kernel.Coins(*(jnp.asarray(TAPE_RNG.random(shape)) for shape in ((N, T), (N, T), (T, N, T))))
 REWARDS = VALUES + jnp.asarray(0.2 * TAPE_RNG.standard_normal((T, N, 1)))
@@ -50,7 +49,7 @@ def test_ten_distinct_points_in_ten_dimensions():
     points = jnp.asarray(np.random.default_rng(5).random((10, 10)), jnp.float32)
     uniforms = jnp.tile((jnp.arange(10, dtype=jnp.float32)[:, None] + 0.5) / 10, (1, 2))
     coins = kernel.Coins(uniforms, uniforms, jnp.zeros((2, 10, 2), jnp.float32))
-    unit = functools.partial(kernel.squared_exponential, lengthscale=1.0)
+    unit = kernel.SquaredExponential(1.0)
     algorithm = kernel.approx_dis_kernel_ucb(
         points, kernel=unit, n_agents=10, horizon=2, beta=1.0, noise_variance=NOISE_VARIANCE, coins=coins
     )
@@ -84,7 +83,7 @@ def test_infinite_threshold_never_synchronises():
 
 def test_posterior_with_every_query_inducing_is_exact():
     # The lengthscale makes points nearly independent; the jitter is negligible.
-    narrow = functools.partial(kernel.squared_exponential, lengthscale=0.05)
+    narrow = kernel.SquaredExponential(0.05)
     gram = np.asarray(cross(narrow, POINTS, POINTS))
     steps = follow(of=narrow, threshold=3.0, oversampling=1e12, jitter=1e-14)
     compared = 0

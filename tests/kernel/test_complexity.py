@@ -15,7 +15,7 @@ from jaxbandits.kernel._theory.complexity import LEAST_P0
 from jaxbandits.numerics import gp
 
 NOISE_VARIANCE = 0.04
-KERNEL = functools.partial(gp.squared_exponential, lengthscale=0.3)
+KERNEL = gp.SquaredExponential(0.3)
 RNG = np.random.default_rng(0)
 POINTS = jnp.asarray(RNG.random((40, 2)))
 GRAM = gp.cross(KERNEL, POINTS, POINTS)
@@ -63,7 +63,7 @@ def test_greedy_information_gain_is_near_the_largest():
 
 def test_greedy_information_gain_of_the_first_two_by_hand():
     # Points 0 and 1 with l = 1: gain 0.5 log 26, then the gain of both.
-    unit = functools.partial(gp.squared_exponential, lengthscale=1.0)
+    unit = gp.SquaredExponential(1.0)
     gains = kernel.greedy_information_gain(jnp.asarray([[0.0], [1.0]]), unit, NOISE_VARIANCE, 2)
     np.testing.assert_allclose(gains, [0.5 * math.log(26), 3.0502439411], atol=1e-9)
 

@@ -1,7 +1,5 @@
 """DisKernelUCB: its limits, its trigger and its messages."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -63,7 +61,7 @@ def test_small_threshold_gives_all_agents_one_posterior():
 @jax.jit
 def after_two(candidates):
     """Returns the states of two agents after their first queries, 0 and 2, and their second, 1 and 2 again."""
-    unit = partial(kernel.squared_exponential, lengthscale=1.0)
+    unit = kernel.SquaredExponential(1.0)
     algorithm = make(candidates, None, kernel=unit, n_agents=2, horizon=5)
     first = algorithm.observe(algorithm.init(jax.random.key(0)), jnp.array([0, 2], jnp.int32), jnp.zeros(2))
     second = algorithm.observe(first, jnp.array([1, 2], jnp.int32), jnp.zeros(2))

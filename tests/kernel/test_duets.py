@@ -26,7 +26,7 @@ from jaxbandits.numerics import gp
 KEY = jax.random.key(0)
 N, T, M, NOISE_VARIANCE = 3, 20, 300, 0.04  # 300 candidates: a whole block of the table and a part of one
 LENGTHS = (2, 6, 10, 2)
-SE = functools.partial(gp.squared_exponential, lengthscale=0.2)
+SE = gp.SquaredExponential(0.2)
 INSTANCE = kernel.branin(jax.random.key(1), size=M)
 
 
@@ -37,7 +37,7 @@ def largest_of_lanes():
     def one(lengthscale, indices, size):
         def covariance(i, j):
             points = [INSTANCE.candidates.at[k].get(mode="clip") for k in (i, j)]
-            return gp.cross(functools.partial(gp.squared_exponential, lengthscale=lengthscale), *points)
+            return gp.cross(gp.SquaredExponential(lengthscale), *points)
 
         active = jnp.arange(M, dtype=jnp.int32)
         drawn = pool(covariance, indices, M)

@@ -14,7 +14,7 @@ from jaxbandits.kernel._problem.instances import HARTMANN_A, HARTMANN_C, HARTMAN
 from jaxbandits.numerics.gp import cross
 
 KEY = jax.random.key(0)
-SE = functools.partial(kernel.squared_exponential, lengthscale=0.2)
+SE = kernel.SquaredExponential(0.2)
 branin_at, hartmann_at = jax.jit(jax.vmap(branin_value)), jax.jit(jax.vmap(hartmann4_value))
 
 

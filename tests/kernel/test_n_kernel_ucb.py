@@ -100,7 +100,7 @@ def test_shared_pieces_by_hand():
     assert beta_at(jnp.array(3.0), jnp.int32(7)) == 3
     assert [float(beta_at(jnp.array([1.0, 2.0]), jnp.int32(t))) for t in (0, 1, 2)] == [1, 2, 2]
     points = jnp.array([[0.0], [1.0]])
-    unit = partial(kernel.squared_exponential, lengthscale=1.0)
+    unit = kernel.SquaredExponential(1.0)
     settings = Settings(points, unit, n_agents=2, horizon=1, beta=1.0, noise_variance=0.04)
     column = columns(settings)(jnp.array([1, 0], jnp.int32))
     np.testing.assert_allclose(column, [[0.6065306597, 1], [1, 0.6065306597]], atol=1e-10)

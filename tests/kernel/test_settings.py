@@ -1,7 +1,5 @@
 """The settings that the family's algorithms share, and coins."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,7 +10,7 @@ from jaxbandits import kernel
 from jaxbandits.kernel._problem.settings import checked, picked, round_coins
 
 KEY = jax.random.key(0)
-SE = functools.partial(kernel.squared_exponential, lengthscale=0.2)
+SE = kernel.SquaredExponential(0.2)
 COINS = kernel.Coins(jnp.zeros((2, 3)), jnp.zeros((2, 3)), jnp.zeros((3, 2, 3)))
 GOOD = kernel.Settings(jnp.zeros((4, 2)), SE, n_agents=2, horizon=3, beta=1.0, noise_variance=0.1)
 

@@ -105,7 +105,7 @@ KERNEL = {
     "rotated": Law(shown=lambda candidates: candidates @ TURN),
     "rewards": Law(
         factors={"noise_variance": UNIT**2, "inducing_rate": UNIT**-2, "jitter": UNIT**2},
-        changed={"kernel": lambda x, y: UNIT**2 * kernel.squared_exponential(x, y, lengthscale=0.2)},
+        changed={"kernel": lambda x, y: UNIT**2 * kernel.SquaredExponential(0.2)(x, y)},
         observation=lambda action, rewards: UNIT * rewards,
     ),
 }

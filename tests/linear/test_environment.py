@@ -243,7 +243,7 @@ def test_environment_given_an_algorithm_answers_it(name, noise):
 
 
 def test_environment_without_the_algorithm_refuses_another_class_of_actions():
-    message = "action must be of type Pull, .*, got Allocation. Give it the algorithm"
+    message = "action must be of type Pull, .*, got Allocation. Write linear.environment\\(instance, algorithm\\)"
     with pytest.raises(ValueError, match=message):
         jaxbandits.run(KEY, RULES["xy_static"], linear.environment(PLAIN), max_rounds=9)
     with pytest.raises(ValueError, match="action must be of type Allocation, .*, got Bridge"):
@@ -252,7 +252,7 @@ def test_environment_without_the_algorithm_refuses_another_class_of_actions():
 
 def test_leap_is_compared_under_signs_alone():
     algorithm = RULES["lingape, leap"]
-    message = "must have the same leap, got 64 in the algorithm and 1 .* give the algorithm to the environment"
+    message = "must have the same leap, got 64 in the algorithm and 1 .* write environment\\(instance, algorithm\\)"
     with pytest.raises(ValueError, match=message):
         jaxbandits.run(KEY, algorithm, linear.environment(PLAIN, noise="sign"), max_rounds=9)
     assert jaxbandits.run(KEY, algorithm, linear.environment(PLAIN), max_rounds=9).pulls > 0

@@ -1,5 +1,6 @@
 """The rules of a fixed budget: schedules by hand, and leaps of the same law."""
 
+from fractions import Fraction
 from functools import partial
 
 import jax
@@ -9,40 +10,67 @@ from scipy import stats
 
 import jaxbandits
 from jaxbandits import Status, mab
-from jaxbandits.mab._shared.phases import Phase, sequential_halving_schedule, successive_rejects_schedule
+from jaxbandits.mab._shared.phases import fraction_above, sequential_halving_schedule, successive_rejects_schedule
+
+
+def phases(schedule):
+    """Returns the (pulls, kept) of each phase."""
+    return list(zip(schedule.targets.tolist(), schedule.sizes.tolist(), strict=True))[: int(schedule.phases)]
 
 
 def test_schedules_by_hand():
     # L = 4/3, n_1 = ceil(9/4) = 3, n_2 = ceil(27/8) = 4.
-    assert successive_rejects_schedule(3, 12) == [Phase(3, 2), Phase(4, 1)]
+    assert phases(successive_rejects_schedule(3, 12)) == [(3, 2), (4, 1)]
     # 2, 4 and 8 further pulls per arm in a phase.
-    assert sequential_halving_schedule(8, 48) == [Phase(2, 4), Phase(6, 2), Phase(14, 1)]
+    assert phases(sequential_halving_schedule(8, 48)) == [(2, 4), (6, 2), (14, 1)]
     # The ratio is the whole number 3: L = 25/12 - 1/2 = 19/12 at K = 4, (T - 4) / (19/12 * 4) = 3 at T = 23.
-    assert successive_rejects_schedule(4, 23)[0] == Phase(3, 3)
+    assert phases(successive_rejects_schedule(4, 23))[0] == (3, 3)
     # Phases of equal length are merged.
-    assert successive_rejects_schedule(4, 5) == [Phase(1, 1)]
+    assert phases(successive_rejects_schedule(4, 5)) == [(1, 1)]
 
 
 @pytest.mark.parametrize("K", [2, 3, 5, 8, 20])
 def test_schedules_fit_the_horizon(K):
     for horizon in range(K + 1, 40 * K, 7):
         before, size, spent = 0, K, 0
-        for pulls, kept in successive_rejects_schedule(K, horizon):
+        for pulls, kept in phases(successive_rejects_schedule(K, horizon)):
             assert pulls > before
             spent += size * (pulls - before)
             before, size = pulls, kept
         assert size == 1
         assert spent <= horizon
         if horizon >= K * (K - 1).bit_length():
-            phases = sequential_halving_schedule(K, horizon)
-            assert phases[-1].kept == 1
-            assert len(phases) == (K - 1).bit_length()
+            halving = phases(sequential_halving_schedule(K, horizon))
+            assert halving[-1][1] == 1
+            assert len(halving) == (K - 1).bit_length()
+
+
+@pytest.mark.parametrize("K", [2, 3, 5, 8, 25, 60])
+def test_successive_rejects_schedule_traced_horizon_equals_rational_arithmetic(K):
+    """Numerators and denominators of L exceed 64 bit at K = 60, and T reaches the end of int32."""
+    rng = np.random.default_rng(K)
+    horizons = [*range(K + 1, K + 60), *rng.integers(K + 1, 2**31, 40).tolist(), *range(2**31 - 20, 2**31)]
+    traced = jax.jit(jax.vmap(partial(successive_rejects_schedule, K)))(np.array(horizons, np.int32))
+    for i, horizon in enumerate(horizons):
+        known = successive_rejects_schedule(K, horizon)
+        schedule = jax.tree.map(lambda values, i=i: values[i], traced)
+        assert phases(schedule) == phases(known)
+        assert set(schedule.sizes[schedule.phases :].tolist()) == {1}
+
+
+@pytest.mark.parametrize("largest", [5, 12, 100])
+def test_fraction_above_equals_search_over_denominators(largest):
+    for ratio in (Fraction(n, 997) for n in range(1, 997, 13)):
+        expected = min(Fraction(-(-ratio * d // 1), d) for d in range(1, largest + 1))
+        assert fraction_above(ratio, largest) == expected
 
 
 def test_a_horizon_may_be_traced():
     """One program for two horizons makes the same runs as programs for known horizons."""
     instance = mab.bernoulli((0.6, 0.5, 0.5, 0.5))
     rules = {
+        "rejects": mab.successive_rejects,
+        "rejects, leap": partial(mab.successive_rejects, leap=64),
         "halving": partial(mab.sequential_halving, leap=64),
         "halving, reuse": partial(mab.sequential_halving, reuse=True),
         "continuous": mab.continuous_rejects,
@@ -57,7 +85,8 @@ def test_a_horizon_may_be_traced():
             return end.pulls, end.state.counts
 
         pulls, counts = jax.jit(jax.vmap(one))(np.array([24, 64], np.int32))
-        assert pulls.tolist() == [24, 64], name
+        # The phases of successive rejects spend less: at T = 24 one has 4, one 5 and two 7 pulls of an arm.
+        assert pulls.tolist() == ([23, 61] if "rejects" in name else [24, 64]), name
         known = jax.jit(partial(one, 64))()
         assert counts[1].tolist() == known[1].tolist(), name
 

@@ -1,7 +1,5 @@
 """Gaussian-process posteriors: by hand, against scikit-learn, and their forms against each other."""
 
-import functools
-
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -10,7 +8,7 @@ import pytest
 from jaxbandits.numerics import gp
 
 NOISE_VARIANCE = 0.04
-SE = functools.partial(gp.squared_exponential, lengthscale=1.0)
+SE = gp.SquaredExponential(1.0)
 TWO = np.array([[0.0], [1.0]])
 posterior = jax.jit(gp.posterior, static_argnums=0)
 sparse_posterior = jax.jit(gp.sparse_posterior, static_argnums=0)
@@ -30,8 +28,8 @@ def data(n, d, seed=0):
 def test_kernels_by_hand():
     x, y = jnp.zeros(1), jnp.full(1, 0.37)
     for nu, value in ((0.5, 0.2913198911), (1.5, 0.3703949550), (2.5, 0.3991656070)):
-        close(gp.matern(x, y, lengthscale=0.3, nu=nu), value, 1e-10)
-    close(gp.squared_exponential(x, y, lengthscale=0.3), 0.4674066845, 1e-10)
+        close(gp.Matern(0.3, nu=nu)(x, y), value, 1e-10)
+    close(gp.SquaredExponential(0.3)(x, y), 0.4674066845, 1e-10)
 
 
 def test_one_and_two_observations_by_hand():
@@ -65,10 +63,10 @@ def test_two_points_by_hand():
 @pytest.mark.parametrize(
     ("kernel", "theirs"),
     [
-        (functools.partial(gp.squared_exponential, lengthscale=0.3), ("RBF", (0.3,), {})),
-        (functools.partial(gp.matern, lengthscale=0.3, nu=0.5), ("Matern", (0.3,), {"nu": 0.5})),
-        (functools.partial(gp.matern, lengthscale=0.3, nu=1.5), ("Matern", (0.3,), {"nu": 1.5})),
-        (functools.partial(gp.matern, lengthscale=0.3, nu=2.5), ("Matern", (0.3,), {"nu": 2.5})),
+        (gp.SquaredExponential(0.3), ("RBF", (0.3,), {})),
+        (gp.Matern(0.3, nu=0.5), ("Matern", (0.3,), {"nu": 0.5})),
+        (gp.Matern(0.3, nu=1.5), ("Matern", (0.3,), {"nu": 1.5})),
+        (gp.Matern(0.3, nu=2.5), ("Matern", (0.3,), {"nu": 2.5})),
     ],
     ids=["se", "matern1", "matern3", "matern5"],
 )
@@ -87,7 +85,7 @@ def test_exact_posterior_equals_scikit_learn(kernel, theirs):
 
 def test_all_exact_forms_agree():
     rng = np.random.default_rng(1)
-    kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
+    kernel = gp.SquaredExponential(0.2)
     grid = rng.random((50, 2))
     index = rng.integers(50, size=80, dtype=np.int32)  # some points repeat
     y = rng.standard_normal(80)
@@ -147,7 +145,7 @@ def test_condition_beyond_the_grid_changes_nothing():
 
 def test_order_of_the_data_does_not_matter_and_data_never_raise_the_variance():
     points, y, at = data(64, 3, 2)
-    kernel = functools.partial(gp.matern, lengthscale=0.5, nu=2.5)
+    kernel = gp.Matern(0.5, nu=2.5)
     one, other = (
         posterior(kernel, points[o], y[o], at, noise_variance=NOISE_VARIANCE)
         for o in (np.arange(64), np.arange(64)[::-1])
@@ -161,7 +159,7 @@ def test_order_of_the_data_does_not_matter_and_data_never_raise_the_variance():
 
 def test_a_scaled_kernel_scales_the_posterior():
     points, y, at = data(40, 2, 3)
-    kernel = functools.partial(gp.squared_exponential, lengthscale=0.4)
+    kernel = gp.SquaredExponential(0.4)
     one = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE)
     scaled = posterior(lambda a, b: 9 * kernel(a, b), points, 3 * y, at, noise_variance=9 * NOISE_VARIANCE)
     close(scaled.mean, 3 * one.mean, 1e-10)
@@ -171,7 +169,7 @@ def test_a_scaled_kernel_scales_the_posterior():
 
 def test_sparse_with_all_data_is_exact():
     points, y, at = data(30, 2, 4)
-    kernel = functools.partial(gp.matern, lengthscale=0.5, nu=1.5)
+    kernel = gp.Matern(0.5, nu=1.5)
     sparse = sparse_posterior(
         kernel, inducing(kernel, points, jitter=0.0), points, y, at, noise_variance=NOISE_VARIANCE
     )
@@ -182,7 +180,7 @@ def test_sparse_with_all_data_is_exact():
 
 def test_sparse_is_the_subset_of_regressors_without_a_root():
     points, y, at = data(90, 2, 5)
-    kernel = functools.partial(gp.matern, lengthscale=0.5, nu=1.5)
+    kernel = gp.Matern(0.5, nu=1.5)
     counts = np.random.default_rng(5).integers(0, 4, 90)
     sums = np.where(counts > 0, y, 0)
     # Inducing points beyond the live ones are ignored, whatever their values.
@@ -203,7 +201,7 @@ def test_sparse_is_the_subset_of_regressors_without_a_root():
 def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
     """Cholesky and symmetric root of K_SS give the same mean, but other v and vbar."""
     points, y, at = data(50, 3, 6)
-    kernel = functools.partial(gp.matern, lengthscale=0.7, nu=2.5)
+    kernel = gp.Matern(0.7, nu=2.5)
     s = points[:10]
     kss, ksx, ksa = np.split(np.asarray(cross(kernel, s, np.concatenate([s, points, at]))), [10, 60], axis=1)
     values, vectors = np.linalg.eigh(kss)
@@ -228,7 +226,7 @@ def test_the_messages_depend_on_the_root_and_the_posterior_does_not():
 def test_float32_with_many_observations_is_accurate():
     """2000 observations, noise variance 0.04: variance within 3e-6, mean within 2e-3, none negative."""
     points, y, at = data(2000, 4, 7)
-    kernel = functools.partial(gp.squared_exponential, lengthscale=1.0)
+    kernel = gp.SquaredExponential(1.0)
     exact = posterior(kernel, points, y, at, noise_variance=NOISE_VARIANCE)
     single = posterior(kernel, *(x.astype(np.float32) for x in (points, y, at)), noise_variance=NOISE_VARIANCE)
     assert single.mean.dtype == jnp.float32
@@ -241,7 +239,7 @@ def test_float32_with_many_observations_is_accurate():
 def test_float32_with_small_noise_is_inaccurate():
     """Noise variance 1e-4, 2000 observations: the error that the docstring warns of exists."""
     points, y, at = data(2000, 2, 8)
-    kernel = functools.partial(gp.squared_exponential, lengthscale=0.2)
+    kernel = gp.SquaredExponential(0.2)
     exact = posterior(kernel, points, y, at, noise_variance=1e-4)
     single = posterior(kernel, *(x.astype(np.float32) for x in (points, y, at)), noise_variance=1e-4)
     error = np.max(np.abs(np.asarray(single.mean) - np.asarray(exact.mean)))

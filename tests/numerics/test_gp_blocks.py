@@ -10,7 +10,7 @@ import pytest
 from jaxbandits.numerics import gp, gp_blocks
 
 M, N, NOISE_VARIANCE = 60, 40, 0.04
-SE = functools.partial(gp.squared_exponential, lengthscale=0.3)
+SE = gp.SquaredExponential(0.3)
 RNG = np.random.default_rng(0)
 GRID = jnp.asarray(RNG.random((M, 2)))
 GRAM = gp.cross(SE, GRID, GRID)

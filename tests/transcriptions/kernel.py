@@ -23,7 +23,7 @@ def maker(factory, kernel_of, **static):
     def build(candidates, numbers):
         numbers = dict(numbers)
         scale = numbers.pop("lengthscale", None)
-        of = kernel_of if scale is None else partial(kernel_of, lengthscale=scale)
+        of = kernel_of if scale is None else kernel_of(scale)
         return factory(candidates, kernel=of, **static, **numbers)
 
     return build
@@ -163,7 +163,7 @@ def approx(seed=1, agents=4, gram=None, least=2, sizes=None, **numbers):
     coins, rewards = kernel.Coins(*(rng.random(shape) for shape in shapes)), VALUES + noise
     defaults = {"beta": 0.7, "noise_variance": 0.04, "threshold": 40.0, "oversampling": 1.0, "jitter": 1e-10}
     numbers = defaults | numbers
-    of = partial(kernel.squared_exponential, lengthscale=0.3)
+    of = kernel.SquaredExponential(0.3)
     square = np.asarray(cross(of, jnp.asarray(POINTS), jnp.asarray(POINTS)) if gram is None else gram)
     rounds = kernel_approx.approx_dis_kernel_ucb(square, DIMENSION, rewards, coins, **numbers)
     chosen = [len(each.inducing) for each in rounds if each.inducing is not None]
@@ -178,20 +178,20 @@ def approx(seed=1, agents=4, gram=None, least=2, sizes=None, **numbers):
     theirs = written([each.action for each in rounds], rewards, [each.answer for each in rounds], watched)
     numbers |= {"coins": coins, "beta": np.broadcast_to(numbers["beta"], T).astype(float), "lengthscale": 0.3}
     numbers |= {} if gram is None else {"gram": gram}
-    build = maker(kernel.approx_dis_kernel_ucb, kernel.squared_exponential, n_agents=agents, horizon=T)
+    build = maker(kernel.approx_dis_kernel_ucb, kernel.SquaredExponential, n_agents=agents, horizon=T)
     ours = replayed(build, theirs, POINTS, numbers, watch=approximate)
     return Laid(theirs, ours, absolute_tolerance=1e-6)
 
 
 def other_gram():
     points = jnp.asarray(POINTS)
-    return np.asarray(cross(partial(kernel.matern, lengthscale=0.5, nu=2.5), points, points))
+    return np.asarray(cross(kernel.Matern(0.5, nu=2.5), points, points))
 
 
 # DUETS
 
 BRANIN = 300  # candidates: a whole block of the table and a part of one
-CLOSE = partial(kernel.squared_exponential, lengthscale=0.2)
+CLOSE = kernel.SquaredExponential(0.2)
 RATE = kernel.log_rate(4.0)
 
 

@@ -1,6 +1,5 @@
 """The kernel algorithms by upper confidence bounds from lists of observations. Every posterior is solved anew."""
 
-from functools import partial
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -9,7 +8,7 @@ import numpy as np
 from jaxbandits import kernel
 
 AGENTS, NOISE_VARIANCE, LENGTHSCALE = 3, 0.04, 0.3
-KERNEL = partial(kernel.squared_exponential, lengthscale=LENGTHSCALE)
+KERNEL = kernel.SquaredExponential(LENGTHSCALE)
 
 
 class Round(NamedTuple):

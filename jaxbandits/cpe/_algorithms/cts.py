@@ -26,7 +26,9 @@ def cts(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = Non
     Raises:
         ValueError: an argument is not as above.
 
-    **Cost** per round: two `maximum` and K normal numbers. **Limit**: 2^31 - 1 plays.
+    **Guarantee**: the paper proves regret of order log(T) for its posteriors, of independent rewards 0 and 1. For the
+    Gaussian posteriors here it proves none. **Cost** per round: two `maximum` and K normal numbers. **Limit**: 2^31 - 1
+    plays.
 
     Source: Wang and Chen (2018), Thompson sampling for combinatorial semi-bandits. DEVIATION: their posteriors are for
     rewards 0 and 1; these are Gaussian, after the cover, as in Perrault, Boursier, Perchet and Valko (2020).

@@ -25,7 +25,8 @@ def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = No
     Raises:
         ValueError: an argument is not as above.
 
-    **Cost**: two `maximum` per round. **Limit**: 2^31 - 1 plays.
+    **Guarantee** (rewards in [0, 1], noise_scale 1/2): regret of order K m log(T) / gap, for actions of at most m of
+    the K arms and the smallest gap of an action. **Cost**: two `maximum` per round. **Limit**: 2^31 - 1 plays.
 
     Source: Kveton, Wen, Ashkan and Szepesvari (2015), Tight regret bounds for stochastic combinatorial semi-bandits,
     CombUCB1: sqrt(1.5 ln t / counts) in [0, 1], which is this one with noise_scale 1/2.

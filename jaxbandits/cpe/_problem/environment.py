@@ -71,8 +71,9 @@ def environment(
     checks.instance("algorithm", idle, (Pulls, Play))
     slots = checks.array("algorithm.arms", idle.arms, ("slots",), kind="int").size
     expected = "be Arms, whose samples lie in [0, 1], unless the algorithm plays whole decisions"
-    expected += ". Give it the algorithm" if algorithm is None else ""
-    require(not isinstance(instance.arms, GaussianArms), "instance.arms", expected, type(instance.arms).__name__)
+    is_bounded, kind = not isinstance(instance.arms, GaussianArms), type(instance.arms).__name__
+    advice = "Write cpe.environment(instance, algorithm)" if algorithm is None else ""
+    require(is_bounded, "instance.arms", expected, kind, advice=advice)
     described["pulls"] = lambda pulls: jnp.sum(pulls.arms < number_of(instance.arms))
     return _pulls(check_bounded(instance.arms, "instance.arms"), slots, stream)._replace(**described)
 
@@ -129,8 +130,9 @@ def _pulls(arms: Arms, slots: int, stream: Key | None) -> Environment:
 
     def answer(pulls: Pulls, noise: Array) -> Array:
         _check_action(pulls, Pulls)
-        expected = f"have arms of shape {(slots,)}, as the environment was made. Give it the algorithm"
-        require(pulls.arms.shape == (slots,), "action", expected, pulls.arms.shape)
+        expected = f"have arms of shape {(slots,)}, as the environment was made"
+        fits, advice = pulls.arms.shape == (slots,), "Write cpe.environment(instance, algorithm)"
+        require(fits, "action", expected, pulls.arms.shape, advice=advice)
         checks.domain(pulls, accepts, f"pull arms of 0..{m - 1}, or {m} in an empty slot")
         return jnp.where(pulls.arms < m, jax.vmap(sample)(jnp.minimum(pulls.arms, m - 1), noise), 0)
 
@@ -232,12 +234,9 @@ def _bits(stream: Key, arm: Array, number: Array) -> Array:
 
 def _check_action(action: Any, kind: type) -> Any:
     """Returns the action; raises `ValueError` if it is of the other kind. An algorithm's play may have more fields."""
-    advice = {
-        Pulls: "Pulls of single arms, as the environment was made. Give it the algorithm",
-        Play: "a Play of a whole decision, as the environment was made. Give it the algorithm",
-    }
-    fits = all(hasattr(action, name) for name in kind._fields)
-    require(fits, "action", f"be {advice[kind]}", type(action).__name__)
+    expected = {Pulls: "Pulls of single arms", Play: "a Play of a whole decision"}[kind]
+    fits, advice = all(hasattr(action, name) for name in kind._fields), "Write cpe.environment(instance, algorithm)"
+    require(fits, "action", f"be {expected}, as the environment was made", type(action).__name__, advice=advice)
     return action
 
 

@@ -35,9 +35,16 @@ from jaxbandits.engine.store import (
     write_part,
 )
 from jaxbandits.engine.sweep.description import describe_sweep
-from jaxbandits.engine.sweep.driving import Shard, run_in_memory, run_into_store, tasks_of
+from jaxbandits.engine.sweep.driving import (
+    Shard,
+    prepare,
+    prepare_for_store,
+    run_in_memory,
+    run_into_store,
+    tasks_of,
+)
 from jaxbandits.engine.sweep.layout import OpenLayout, completed
-from jaxbandits.engine.sweep.progress import progress_bar
+from jaxbandits.engine.sweep.progress import Report, silent
 from jaxbandits.engine.sweep.tasks import JaxSettings, Job, current_settings, use_settings
 
 DEFAULT_SHARDS = 8
@@ -74,7 +81,7 @@ def spread(
     call: str,
     executor: Executor,
     shards: int,
-    progress: bool,
+    report: Report,
 ) -> tuple[list[dict[str, np.ndarray]], Stats]:
     """Runs the tasks that the store lacks, in `shards` calls on an executor. The caller holds the shared lock.
 
@@ -140,35 +147,34 @@ def spread(
             missing = ~done[tasks_of(shard, job.total)]
             pending.append((executor.submit(run_shard, common, shard, missing), shard))
             futures.append(pending[-1])
-        with progress_bar(job.total, done=int(done.sum()), show=progress) as report:
-            has_begun = False
-            while pending:
-                time.sleep(POLL_SECONDS)
-                failed_before = len(failures)
-                new = take_ended()
-                # After a ValueError, the call itself was wrong.
-                if failures and (isinstance(failures[0], ValueError) or not others_hold_runs()):
-                    raise failures[0]
-                for failure in failures[failed_before:]:
-                    text = "a shard failed (%r); the others go on, since their workers may hold finished runs in memory"
-                    say(log, logging.WARNING, text, failure)
-                new += new_parts(folder, known) if folder is not None else []
-                all_metadata += new
-                stats = added(returned) if folder is None else stats_of(all_metadata)
-                stats = stats._replace(seconds=time.perf_counter() - started)
-                report(
-                    sum(metadata["runs"] for metadata in new),
-                    stats,
-                    sum(metadata["censored"] for metadata in all_metadata),
-                )
-                if not has_begun and time.perf_counter() - started > START_SECONDS:
-                    has_begun = True  # one warning is enough
-                    if not (len(pending) < shards or all_metadata or _any_is_running(folder, shards, futures)):
-                        text = (
-                            "no worker has begun in %d s: check that the executor has live workers. (One that reaches "
-                            "no store may show nothing until its shard ends.)"
-                        )
-                        say(log, logging.WARNING, text, START_SECONDS)
+        has_begun = False
+        while pending:
+            time.sleep(POLL_SECONDS)
+            failed_before = len(failures)
+            new = take_ended()
+            # After a ValueError, the call itself was wrong.
+            if failures and (isinstance(failures[0], ValueError) or not others_hold_runs()):
+                raise failures[0]
+            for failure in failures[failed_before:]:
+                text = "a shard failed (%r); the others go on, since their workers may hold finished runs in memory"
+                say(log, logging.WARNING, text, failure)
+            new += new_parts(folder, known) if folder is not None else []
+            all_metadata += new
+            stats = added(returned) if folder is None else stats_of(all_metadata)
+            stats = stats._replace(seconds=time.perf_counter() - started)
+            report(
+                sum(metadata["runs"] for metadata in new),
+                stats,
+                *(sum(metadata.get(name, 0) for metadata in all_metadata) for name in ("censored", "failed")),
+            )
+            if not has_begun and time.perf_counter() - started > START_SECONDS:
+                has_begun = True  # one warning is enough
+                if not (len(pending) < shards or all_metadata or _any_is_running(folder, shards, futures)):
+                    text = (
+                        "no worker has begun in %d s: check that the executor has live workers. (One that reaches "
+                        "no store may show nothing until its shard ends.)"
+                    )
+                    say(log, logging.WARNING, text, START_SECONDS)
         if failures:
             raise failures[0]
     except BaseException as error:
@@ -242,8 +248,9 @@ def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
             todo = tasks_of(shard, job.total)[missing]
             if not len(todo):
                 return None
-            columns, stats, lane = run_in_memory(job, todo, call.layout, progress=False, shard=shard)
-            return Returned(columns, stats, None if call.folder is None else describe_sweep(lane))
+            prepared = prepare(job, todo, call.layout, shard)
+            columns, stats = run_in_memory(prepared, silent)
+            return Returned(columns, stats, None if call.folder is None else describe_sweep(prepared.lane))
         store = Path(call.folder)
         called_off = partial(is_called_off, store, call.name)
         stack.enter_context(locked(store, "store", shared=True))
@@ -257,7 +264,7 @@ def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
         else:
             return None
         job = _unpacked(call.payload)
-        run_into_store(job, store, call.layout, progress=False, shard=shard, called_off=called_off)
+        run_into_store(prepare_for_store(job, store, call.layout, shard), store, silent, called_off)
     return None
 
 

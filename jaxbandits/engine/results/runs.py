@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
+    from jaxbandits.engine.results.plots.bounds import Bound
+
 
 WELL_BUSY = 0.75  # share of busy lanes below which `advice` suggests a shorter chunk
 # Smallest chunk that `advice` suggests; each chunk costs a refresh and a status check.
@@ -366,53 +368,66 @@ class Results:
         self,
         x: str | None = None,
         y: str = "pulls",
-        by: str | tuple[str, ...] = (),
+        by: str | tuple[str, ...] | None = None,
         *,
-        ax: "Axes | None" = None,
+        kind: str | None = None,
+        band: str | None = "mean",
+        bound: "Bound | None" = None,
         log: str | None = None,
+        ax: "Axes | None" = None,
     ) -> "Axes":
         """Draws the mean of a column over another one, or of a curve over its marks, with bands of 95 %.
 
-        No two lines look alike: if there are more lines than colours, dashes and markers tell them apart.
-        A band is 1.96 standard errors of the mean to each side. Means are taken over the finished runs, as in
-        `summary`. A triangle marks a mean that lacks censored or failed runs.
+        Lines stand in the order in which their groups appear in the runs. No two look alike: colours, dashes and
+        markers tell them apart, also in black and white. Statistics are taken over the finished runs, as in `summary`.
+        A triangle marks a group that lacks censored or failed runs.
 
         Args:
             x: name of the scalar column to draw over, such as `delta` (see `summary` for short names); None for curves.
-            y: name of the column whose means are drawn: real, (runs,), or (runs, marks) for curves.
-            by: name or names of the scalar columns whose values each get a line.
-            ax: axes of matplotlib to draw into. If None, the current axes of pyplot.
+                Words are categories in the order in which they appear, without lines between them.
+            y: name of the column to draw: real, (runs,), or (runs, marks) for curves.
+            by: name or names of the scalar columns whose values each get a line; () for a single line. If None, `rule`
+                where there are several rules.
+            kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
+                side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
+                of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).
+                On a logarithmic axis a share of zero is the upper end of its interval with an arrow. Over `delta`,
+                delta is drawn as a line.
+            band: band of lines. "mean" shades 1.96 standard errors to each side of the mean; "quantiles" draws the
+                median, and shades from 5 to 95 % of the runs. If None, means without bands.
+            bound: lower bound, drawn as a black line: a number; an array with a number for every distinct value of
+                `x` in the order in which they appear (marks of curves in increasing order); a mapping of these values
+                to numbers; or a function of one of them. If None, there is no such line.
             log: logarithmic axes: "", "x", "y" or "xy". If None, the axes whose values are all positive and span a
                 factor of ten.
+            ax: axes of matplotlib to draw into. If None, the axes of a new figure of pyplot.
 
         Returns:
             The axes, to be changed at will.
 
         Raises:
             ModuleNotFoundError: matplotlib is not installed.
-            ValueError: an argument names no such column, or curves of one line have different marks.
+            ValueError: an argument names no such column, curves of one line have different marks, or the bound lacks
+                a value.
 
         Example:
-            One table of a grid delta x gap x d. A program has one shape, so there is a sweep for every d:
-
             >>> import jax
-            >>> from jaxbandits import concatenate, grid, linear, sweep
-            >>> def sweep_of(d):
+            >>> from jaxbandits import concatenate, grid, mab, sweep
+            >>> def sweep_of(rule):
             ...     def build(task, key):
-            ...         axes = jax.numpy.eye(d)
-            ...         instance = linear.Instance(axes, task["gap"] * axes[0], noise_scale=1.0)
-            ...         return linear.lingape(instance.arms, delta=task["delta"]), linear.environment(instance)
-            ...     table, key = grid(delta=[0.1, 0.01], gap=[1.0, 2.0]), jax.random.key(d)
+            ...         instance = mab.gaussian([1.0, 1.0 - task["gap"], 0.0])
+            ...         algorithm = rule(instance.problem, delta=task["delta"])
+            ...         return algorithm, mab.environment(instance, algorithm)
+            ...     table, key = grid(delta=[0.1, 0.01], gap=[1.0]), jax.random.key(0)
             ...     return sweep(build, table, seeds=4, key=key, max_rounds=10**5, progress=False)
-            >>> results = concatenate({d: sweep_of(d) for d in (2, 3)}, name="d")
-            >>> axes = results.plot(x="delta", y="pulls", by=("d", "gap"))
-            >>> print(axes.get_xscale(), [line.get_label() for line in axes.get_lines()[::3]])
-            log ['2, 1', '2, 2', '3, 1', '3, 2']
-            >>> frame = results.to_pandas(["d", "delta", "gap", "pulls"])  # tidy: one row per run
-            >>> print(len(frame), len(frame.groupby(["d", "delta", "gap"])))
-            32 8
+            >>> results = concatenate({"TTUCB": sweep_of(mab.ttucb), "LUCB": sweep_of(mab.lucb)}, name="rule")
+            >>> axes = results.plot(x="delta", bound=lambda delta: 2 * np.log(1 / delta))
+            >>> print(axes.get_xlabel(), axes.get_ylabel(), sep="; ")
+            delta; mean pulls until the stop
+            >>> print([text.get_text() for text in axes.get_legend().get_texts()])
+            ['TTUCB', 'LUCB', 'lower bound']
         """
-        return draw(self.columns, x=x, y=y, by=by, ax=ax, log=log)
+        return draw(self.columns, x=x, y=y, by=by, kind=kind, band=band, bound=bound, log=log, ax=ax)
 
     def _of_runs(self, chosen: np.ndarray) -> "Results":
         """Returns some of the runs: a mask or indices."""

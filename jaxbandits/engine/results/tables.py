@@ -19,8 +19,9 @@ def grid(**axes: Any) -> dict[str, PyTree]:
     The last axis varies fastest: row n of `grid(delta=D, gap=G)` has `delta` D[n // len(G)] and `gap` G[n % len(G)].
 
     Args:
-        **axes: values of every parameter: a sequence of numbers; an array whose leading axis counts them; a pytree of
-            such arrays (instances built under `jax.vmap`); or a list of pytrees of one structure, such as instances.
+        **axes: values of every parameter: a sequence of numbers, or of lists of numbers, which are vectors; an array
+            whose leading axis counts them; a pytree of such arrays (instances built under `jax.vmap`); or a list of
+            pytrees of one structure, such as instances.
 
     Returns:
         dict with the names of the axes, for `sweep`: NumPy arrays, or pytrees of them, whose leading axis counts rows.
@@ -62,6 +63,11 @@ def rows(**columns: Any) -> dict[str, PyTree]:
         >>> table = rows(delta=[0.1, 0.05, 0.01], horizon=[100, 200, 300], gap=0.5)
         >>> table["gap"]
         array([0.5, 0.5, 0.5])
+
+        A list of lists gives each task a vector:
+
+        >>> rows(means=[[0.5, 0.4], [0.5, 0.3]])["means"].shape
+        (2, 2)
     """
     if not columns:
         raise ValueError("columns must have at least one name, got none")
@@ -120,6 +126,14 @@ def _stacked(name: str, value: Any) -> PyTree:
         f"{name} must be a sequence of numbers, or a pytree of arrays whose leading axis counts its values, got "
         f"{show(value)}"
     )
+    if is_concrete(value) and _is_nested(value):
+        lengths = [len(each) for each in value]
+        if len(set(lengths)) > 1:
+            raise ValueError(f"{name} must have vectors of one length, got lengths {lengths}")
+        try:
+            value = np.asarray(value)
+        except ValueError as error:  # ragged further inside
+            raise refused from error
     if isinstance(value, (list, tuple, range)) and not hasattr(value, "_fields"):
         trees = [jax.tree.flatten(each) for each in value]
         if not trees or len({structure for _, structure in trees}) > 1:
@@ -138,6 +152,18 @@ def _stacked(name: str, value: Any) -> PyTree:
         if not (is_key(leaf) or leaf.dtype.kind in "biufcV") or leaf.ndim == 0 or leaf.size == 0:
             raise refused
     return jax.tree.map(lambda leaf: leaf if is_key(leaf) else np.asarray(leaf), value)
+
+
+def _is_nested(value: Any) -> bool:
+    """True if this is a sequence of vectors or of arrays, written as lists or tuples of numbers."""
+
+    def is_list(each: Any) -> bool:
+        return isinstance(each, (list, tuple)) and not hasattr(each, "_fields")
+
+    def is_vector(each: Any) -> bool:
+        return is_list(each) and len(each) > 0 and all(_is_number(x) or is_vector(x) for x in each)
+
+    return is_list(value) and len(value) > 0 and all(map(is_vector, value))
 
 
 def _joined(leaves: tuple[Any, ...]) -> Any:

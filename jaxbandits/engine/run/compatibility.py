@@ -47,8 +47,8 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
         _own_up_to_rank_promotion(error, environment.respond, memory, algorithm.idle, noise)
         raise ValueError(
             f"environment does not answer this algorithm: {given}, and respond(memory, idle, noise) raised "
-            f"{type(error).__name__}: {first_line(error)}. Make the environment for this kind of action, and of the "
-            "same sizes"
+            f"{type(error).__name__}: {first_line(error)}. Make the environment for these actions: write "
+            "environment(instance, algorithm)"
         ) from error
     if type(answer) is not tuple or len(answer) != 2:
         raise ValueError(
@@ -106,7 +106,7 @@ def _advice(observation: PyTree) -> str:
         return "Answer with an array instead of None"
     if any(jnp.issubdtype(jnp.result_type(x), jnp.bool_) for x in inner):
         return "Answer with a number instead of a boolean: reward.astype(float)"
-    return "Make the environment for this kind of action, and of the same sizes"
+    return "Make the environment for these actions: write environment(instance, algorithm)"
 
 
 def _own_up_to_rank_promotion(error: Exception, function: Callable[..., PyTree], *arguments: PyTree) -> None:
@@ -143,7 +143,7 @@ def require_one_problem(algorithm: Algorithm, environment: Environment) -> None:
         if name in theirs and (differ := _difference(ours[name], theirs[name])):
             raise ValueError(
                 f"algorithm and environment must have the same {name}, got {differ}. Make both from one instance, "
-                "and give the algorithm to the environment. To let them differ, use environment._replace(problem=None)"
+                "and write environment(instance, algorithm). To let them differ, use environment._replace(problem=None)"
             )
 
 

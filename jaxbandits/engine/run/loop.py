@@ -32,6 +32,8 @@ from jaxbandits.numerics.indexing import select
 Carry = tuple[PyTree, PyTree, Array, Curves]  # (state, memory, rounds so far, curves), carried from round to round
 
 DEFAULT_CHUNK = 256  # rounds between two refreshes
+# Advice for a call without a budget.
+BUDGET = "Write max_rounds=n, the most rounds of a run, or horizon=n, the pulls after which every run ends"
 
 
 def advance(
@@ -209,6 +211,8 @@ def run(
         checks.integer("horizon", horizon, least=1, most=int(jnp.iinfo(jnp.result_type(int)).max))
     if max_rounds is None and horizon is not None:
         max_rounds = jnp.minimum(jnp.asarray(horizon), jnp.iinfo(jnp.int32).max).astype(jnp.int32)
+    if max_rounds is None:
+        raise ValueError(f"max_rounds must be an integer of at least 1, got None. {BUDGET}")
     budget = checks.integer("max_rounds", max_rounds, least=1)
     if record is not None:
         checks.instance("record", record, Record)

@@ -7,6 +7,9 @@ A store is a folder:
 - `part-CHECKSUM.parquet` holds finished runs. A part is written under a hidden name, synced, then renamed. Its name is
   the checksum of its bytes, so a truncated or corrupted file is recognised by its name.
 
+A store of several rules is a folder with such a store for each, in folders `rule=NAME`, and `_rules.json`, the list of
+their names in order.
+
 No part is ever changed in place, and writers need no coordination, so a process may be killed at any moment.
 
 A store has an identity, made once, which its manifest and all of its parts carry. A part copied in from another store
@@ -17,6 +20,7 @@ Locks, all of them `flock` on hidden files of the folder, released by the system
 
 - `.store.lock`: `sweep` holds it exclusively from its first access to the folder until it returns. With an executor it
   then shares it, so that its own workers may share it too, and no other sweep can begin. Each shard holds a share.
+  In a store of several rules, it also holds the one of the folder above them.
 - `.shard-N.lock`: a worker holds it exclusively while it runs shard N. A worker that was presumed lost may still hold
   it; its successor waits. After an error, the caller reads from it which shards still run before it frees the folder.
 - `.manifest.lock`: each shard holds it exclusively, for milliseconds, while it reads and completes the manifest. After
@@ -27,10 +31,11 @@ of an earlier call. A shard checks them once a second.
 """
 
 from jaxbandits.engine.store.files import make_folder
-from jaxbandits.engine.store.loading import load
+from jaxbandits.engine.store.loading import load, load_one
 from jaxbandits.engine.store.locks import begin_call, is_called_off, is_reached, locked, stop_sign
 from jaxbandits.engine.store.manifest import agree, check_call, read_manifest, seal
 from jaxbandits.engine.store.parts import new_parts, stats_of
+from jaxbandits.engine.store.rules import folders_of, read_rules, refuse_rules, write_rules
 from jaxbandits.engine.store.tables import table_of
 from jaxbandits.engine.store.tidying import finished, tidy
 from jaxbandits.engine.store.writing import Writer, part_metadata, write_part
@@ -41,18 +46,23 @@ __all__ = [
     "begin_call",
     "check_call",
     "finished",
+    "folders_of",
     "is_called_off",
     "is_reached",
     "load",
+    "load_one",
     "locked",
     "make_folder",
     "new_parts",
     "part_metadata",
     "read_manifest",
+    "read_rules",
+    "refuse_rules",
     "seal",
     "stats_of",
     "stop_sign",
     "table_of",
     "tidy",
     "write_part",
+    "write_rules",
 ]

@@ -2,15 +2,18 @@
 
 import logging
 import os
+from pathlib import Path
 
 import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.results.rules import of_rules
 from jaxbandits.engine.results.runs import Results, root_numbers
 from jaxbandits.engine.results.tables import number_columns, with_tasks
 from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, expected_parts, read_manifest, stored_table
 from jaxbandits.engine.store.parts import Unfit, part_paths, read_part, stats_of, to_numpy
+from jaxbandits.engine.store.rules import read_rules
 from jaxbandits.engine.store.tables import TASKS, Table
 
 log = logging.getLogger(__name__)
@@ -23,15 +26,27 @@ def load(store: str | os.PathLike[str]) -> Results:
         store: path of the folder.
 
     Returns:
-        Results, ordered by row and seed, with the values of the table of tasks. `stats` adds up all processes that
-        wrote to the store, so `seconds` is their total time.
+        Results, ordered by row and seed, with the values of the table of tasks. The rules of a store of several follow
+        one another in the order in which they were added. `stats` adds up all processes that wrote to the store, so
+        `seconds` is their total time.
 
     Raises:
         ValueError: the folder is not a store, or one of its parts is damaged or belongs to another store.
     """
+    folder = checks.path("store", store)
+    rules = read_rules(folder)
+    if rules is None:
+        return load_one(folder)
+    begun = {rule: folder / name for rule, name in rules.items() if read_manifest(folder / name) is not None}
+    if not begun:
+        raise ValueError(f"store must be a folder that a sweep has written, but no rule in {str(folder)!r} has begun")
+    return of_rules({rule: load_one(each) for rule, each in begun.items()})
+
+
+def load_one(folder: Path) -> Results:
+    """Reads the Results of a store of one rule, as `load` does."""
     import pyarrow as pa
 
-    folder = checks.path("store", store)
     manifest = read_manifest(folder)
     if manifest is None:
         raise ValueError(f"store must be a folder that a sweep has written, but {str(folder)!r} has no {MANIFEST}")

@@ -19,24 +19,26 @@ The life of a lane, from one visit of the host to the next:
 import functools
 import logging
 import math
+import threading
 import time
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
 
 from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.results.rules import RULE
 from jaxbandits.engine.results.runs import Results, Stats, of_tasks, root_numbers
 from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tasks
-from jaxbandits.engine.store import Writer, agree, check_call, finished, load, read_manifest, table_of
+from jaxbandits.engine.store import Writer, agree, check_call, finished, load_one, read_manifest, table_of
 from jaxbandits.engine.sweep.description import describe_key, describe_sweep
 from jaxbandits.engine.sweep.layout import OpenLayout, completed, with_memory_advice
 from jaxbandits.engine.sweep.program import Lane, Limits, Program, compile_lanes, trace
-from jaxbandits.engine.sweep.progress import progress_bar
+from jaxbandits.engine.sweep.progress import Report
 from jaxbandits.engine.sweep.queue import Queue
 from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
 
@@ -47,6 +49,15 @@ CALL_SECONDS = 0.25
 SHORTEST_ROUND = 1e-9  # least time of a round, in seconds: a coarse clock may measure 0
 # Seconds between two checks whether a shard is called off. A network file system may make each of them slow.
 STOP_CHECK_SECONDS = 1.0
+FAILURES = {
+    Status.NONFINITE: (
+        "a NaN or an infinity in the algorithm's state, often after a reward that is not finite or not lawful for the "
+        "problem (such as 0.5 for Bernoulli arms, or the sum of more pulls than leap allows)"
+    ),
+    Status.INVALID_ACTION: "the action does not exist in the environment, such as an arm that it lacks",
+}
+
+T = TypeVar("T")
 
 log = logging.getLogger(__name__)
 
@@ -58,27 +69,43 @@ class Shard(NamedTuple):
     of: int  # number of shards
 
 
+class Prepared(NamedTuple):
+    """A sweep, or a shard of one, that has been traced and compiled."""
+
+    job: Job
+    todo: np.ndarray  # int (n,)    tasks to be run
+    lane: Lane
+    program: Program | None  # None if there is nothing to run
+    identity: str | None = None  # identity of the store
+
+
+def prepare(job: Job, todo: np.ndarray, layout: OpenLayout, shard: Shard = Shard(0, 1)) -> Prepared:  # noqa: B008
+    """Compiles the program for the tasks `todo` of a shard, at least one, in memory."""
+    lane = trace(job, layout, tasks=-(-job.total // shard.of))
+    return Prepared(job, todo, lane, compile_lanes(lane, tasks=len(todo)))
+
+
 def run_in_memory(
-    job: Job,
-    todo: np.ndarray,
-    layout: OpenLayout,
-    *,
-    progress: bool,
-    shard: Shard = Shard(0, 1),  # noqa: B008
-) -> tuple[dict[str, np.ndarray], Stats, Lane]:
-    """Runs the tasks `todo` of a shard, at least one, in memory; if interrupted, it loses their runs.
+    prepared: Prepared, report: Report, is_over: Callable[[], bool] = lambda: False
+) -> tuple[dict[str, np.ndarray], Stats]:
+    """Runs tasks in memory; if interrupted, it loses their runs.
 
     Returns:
-        The columns of the runs, in the order of their ends; the stats; the lane that was compiled.
+        The columns of the runs, in the order of their ends; the stats.
     """
-    lane = trace(job, layout, tasks=-(-job.total // shard.of))
-    with progress_bar(len(todo), show=progress) as report:
-        program = compile_lanes(lane, tasks=len(todo))
-        queue = Queue(todo, job.rows)
-        drive_all(program, job, queue, lambda count: report(count, queue.stats(program), queue.censored))
+    job, program = prepared.job, prepared.program
+    assert program is not None  # there is at least one task
+    queue = Queue(prepared.todo, job.rows)
+
+    def visit(count: int) -> None:
+        report(count, queue.stats(program), queue.censored, queue.failed)
+        if is_over():
+            queue.close()
+
+    drive_all(program, job, queue, visit)
     stats = queue.stats(program)
     _log_advice(stats)
-    return queue.collect() or {}, stats, lane
+    return queue.collect() or {}, stats
 
 
 def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Results:
@@ -89,16 +116,12 @@ def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Result
     return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), stats, root)
 
 
-def run_into_store(
-    job: Job,
-    folder: Path,
-    layout: OpenLayout,
-    *,
-    progress: bool,
-    shard: Shard = Shard(0, 1),  # noqa: B008
-    called_off: Callable[[], bool] = lambda: False,
-) -> None:
-    """Runs the tasks of a shard that are not in the store yet. The caller must hold the locks."""
+def prepare_for_store(job: Job, folder: Path, layout: OpenLayout, shard: Shard = Shard(0, 1)) -> Prepared:  # noqa: B008
+    """Compiles the program for the tasks of a shard that the store lacks, if any. The caller must hold the locks.
+
+    Raises:
+        ValueError: the store holds another sweep.
+    """
     lane: Lane | None = None
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
@@ -110,32 +133,105 @@ def run_into_store(
     assert lane is not None  # `agree` calls `describe` at least once, last with the manifest that it agrees with
     tasks = tasks_of(shard, job.total)
     todo = tasks[~finished(folder, rows=job.rows, seeds=job.seeds)[tasks]]
-    stored = len(tasks) - len(todo)
-    if stored:
-        say(log, logging.INFO, "%s: %d of %d runs are stored already", folder, stored, len(tasks))
-    if not len(todo):
+    if len(todo) < len(tasks):
+        say(log, logging.INFO, "%s: %d of %d runs are stored already", folder, len(tasks) - len(todo), len(tasks))
+    program = compile_lanes(lane, tasks=len(todo)) if len(todo) else None
+    return Prepared(job, todo, lane, program, manifest.get("identity"))
+
+
+def run_into_store(
+    prepared: Prepared,
+    folder: Path,
+    report: Report,
+    called_off: Callable[[], bool],
+    is_over: Callable[[], bool] = lambda: False,
+) -> None:
+    """Runs tasks that a store lacks. The caller must hold the locks.
+
+    Args:
+        prepared: the tasks and their program.
+        folder: the store.
+        report: receives the counts after every call of a batch.
+        called_off: True if the runs must end. It reads files, so it is called once a second.
+        is_over: True if the runs must end, called after every call of a batch.
+    """
+    job, program = prepared.job, prepared.program
+    if program is None:
         return
-    with progress_bar(len(tasks), done=stored, show=progress) as report:
-        program = compile_lanes(lane, tasks=len(todo))
-        queue = Queue(todo, job.rows)
-        writer = Writer(folder, queue.collect, lambda: queue.stats(program), manifest.get("identity"))
-        last_check = time.monotonic()
+    queue = Queue(prepared.todo, job.rows)
+    writer = Writer(folder, queue.collect, lambda: queue.stats(program), prepared.identity)
+    last_check = time.monotonic()
 
-        def visit(count: int) -> None:
-            nonlocal last_check
-            report(count, queue.stats(program), queue.censored)
-            if writer.due(queue.waiting):
-                writer.write()
-            if time.monotonic() - last_check > STOP_CHECK_SECONDS:
-                last_check = time.monotonic()
-                if called_off():
-                    queue.close()
-
-        try:
-            drive_all(program, job, queue, visit)
-        finally:
+    def visit(count: int) -> None:
+        nonlocal last_check
+        report(count, queue.stats(program), queue.censored, queue.failed)
+        if writer.due(queue.waiting):
             writer.write()
+        if is_over():
+            queue.close()
+        if time.monotonic() - last_check > STOP_CHECK_SECONDS:
+            last_check = time.monotonic()
+            if called_off():
+                queue.close()
+
+    try:
+        drive_all(program, job, queue, visit)
+    finally:
+        writer.write()
     _log_advice(queue.stats(program))
+
+
+def run_in_turn(
+    prepare_all: Sequence[Callable[[], Prepared]], run: Callable[[int, Prepared, Callable[[], bool]], T]
+) -> list[T]:
+    """Runs several sweeps one after the other, and compiles the programs of the later ones meanwhile.
+
+    Programs are traced and compiled in this thread, under its settings of JAX, as fast as they come; the runs have
+    another one. XLA compiles without Python's lock. If a program cannot be compiled, the current runs end after their
+    call, so that an error in the last rule shows within minutes.
+
+    Args:
+        prepare_all: functions that compile the sweeps.
+        run: (n, prepared, is_over) -> result of sweep n, called in another thread unless there is only one sweep. It
+            ends early once `is_over()` is True.
+
+    Returns:
+        The results.
+    """
+    if len(prepare_all) == 1:
+        return [run(0, prepare_all[0](), lambda: False)]
+    settings, is_over = current_settings(), threading.Event()
+
+    def turn(n: int, prepared: Prepared) -> T:
+        with use_settings(settings):
+            return run(n, prepared, is_over.is_set)
+
+    with ThreadPoolExecutor(1, thread_name_prefix="jaxbandits-rules") as runner:
+        futures: list[Future[T]] = []
+        try:
+            for n, prepare_one in enumerate(prepare_all):
+                # An error of the runs ends the sweep before the next program is compiled.
+                for future in filter(Future.done, futures):
+                    future.result()
+                futures.append(runner.submit(turn, n, prepare_one()))
+            return [future.result() for future in futures]
+        except BaseException:
+            is_over.set()
+            runner.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def warn_of_failures(columns: dict[str, np.ndarray]) -> None:
+    """Logs a warning that says how many runs failed and why, if any did; a full bar and a mean would not show it."""
+    status = columns["status"]
+    causes = {kind: int((status == kind).sum()) for kind in FAILURES}
+    if not any(causes.values()):
+        return
+    reasons = "; ".join(f"{count} {kind.name}: {FAILURES[kind]}" for kind, count in causes.items() if count)
+    n = int(np.argmax(np.isin(status, list(FAILURES))))
+    first = ", ".join(f"{name} {columns[name][n]}" for name in (RULE, "row", "seed") if name in columns)
+    text = "%d of %d runs failed, the first in %s. %s. Statistics leave them out."
+    say(log, logging.WARNING, text, sum(causes.values()), len(status), first, reasons)
 
 
 def read_finished(job: Job, folder: Path, layout: OpenLayout) -> Results | None:
@@ -148,7 +244,7 @@ def read_finished(job: Job, folder: Path, layout: OpenLayout) -> Results | None:
         return None
     lane = trace(job, completed(layout, read_manifest(folder)), tasks=job.total)
     check_call(folder, describe_sweep(lane), table_of(job.tasks))
-    return of_tasks(load(folder), job.rows, job.seeds)
+    return of_tasks(load_one(folder), job.rows, job.seeds)
 
 
 def _log_advice(stats: Stats) -> None:

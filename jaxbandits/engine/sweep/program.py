@@ -21,6 +21,7 @@ from jaxbandits.base import Array, Key, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.results.rules import RULE
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.gradients import refuse_traced
 from jaxbandits.engine.run.loop import advance, outcome_of
@@ -261,7 +262,7 @@ def _checked(said: str, columns: Mapping[str, Array], report: Mapping[str, Array
     """Returns the columns of a caller's function, whose name is `said`."""
     require_arrays(said, columns)
     for name in columns:
-        if name in report or name in ("row", "seed") or is_task_column(name):
+        if name in report or name in ("row", "seed", RULE) or is_task_column(name):
             raise ValueError(f"{said} must not return the name of a column that every sweep has, got {name!r}")
     return columns
 

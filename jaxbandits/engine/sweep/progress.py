@@ -6,7 +6,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.runs import Stats
@@ -16,17 +16,27 @@ TERMINAL_SECONDS, LOG_SECONDS = 0.2, 5.0  # time between two redraws; a log file
 log = logging.getLogger(__name__)
 
 
-@contextlib.contextmanager
-def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[[int, Stats, int], None]]:
-    """Yields `report(count, stats, censored)`, which moves a bar over `total` tasks; it does nothing unless `show`.
+# (count, stats, censored, failed): number of runs that ended since the last report; the others describe all runs of the
+# current rule in this call.
+Report = Callable[[int, Stats, int, int], None]
 
-    `count` is the number of runs that finished since the last report; `stats` and `censored` describe all runs except
-    those that were `done` before. Until the first visit has been reported the bar says "compiling", and its clock
-    stands still. A bar that cannot be written is dropped: stderr may be missing, closed, full, or a pipe without a
-    reader.
+
+class Bar(NamedTuple):
+    """A progress bar that the rules of a sweep share."""
+
+    begin: Callable[[str], None]  # (rule) -> None    shows the rule whose runs follow; "" if there is only one
+    report: Report  # counts runs that have ended
+
+
+@contextlib.contextmanager
+def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Bar]:
+    """Yields a bar over `total` tasks, of which `done` have ended before; it does nothing unless `show`.
+
+    Until the first visit of a rule has been reported, the bar says "compiling", and its clock stands still. A bar that
+    cannot be written is dropped: stderr may be missing, closed, full, or a pipe without a reader.
     """
     if not show:
-        yield lambda count, stats, censored: None
+        yield Bar(lambda rule: None, silent)
         return
     try:
         from tqdm.auto import tqdm
@@ -38,6 +48,7 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
     pause = LOG_SECONDS
     bar: Any = None  # the bar; None once it is dropped
     is_compiling, drawn = True, time.time()
+    earlier, latest = (0, 0), (0, 0)  # censored and failed runs of the earlier rules; of all rules
 
     def drop(error: Exception) -> None:
         nonlocal bar
@@ -49,8 +60,9 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
             tqdm.get_lock().release()
         say(log, logging.INFO, "the progress bar is dropped, since it cannot be written: %r", error)
 
-    def draw(count: int, stats: Stats, censored: int) -> None:
-        nonlocal drawn, is_compiling
+    def draw(count: int, stats: Stats, censored: int, failed: int) -> None:
+        nonlocal drawn, is_compiling, latest
+        latest = earlier[0] + censored, earlier[1] + failed
         if is_compiling:
             # Restarts its clock, so that the estimate of the remaining time excludes compiling.
             bar.unpause()
@@ -59,19 +71,26 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
         if is_compiling:
             return
         speed = f"{stats.pulls / stats.seconds:.2e} pulls/s" if stats.seconds else ""
-        bar.set_postfix_str(f"{speed}, lanes {stats.occupancy:.0%} busy, {censored} censored", refresh=False)
+        endings = f"{latest[0]} censored" + (f", {latest[1]} failed" if latest[1] else "")
+        bar.set_postfix_str(f"{speed}, lanes {stats.occupancy:.0%} busy, {endings}", refresh=False)
         bar.update(count)
         drawn = max(drawn, bar.last_print_t)
         if time.time() - drawn > pause:  # the rate changes even if no run has finished
             bar.refresh()
             drawn = time.time()
 
-    def report(count: int, stats: Stats, censored: int) -> None:
+    def name(rule: str) -> None:
+        nonlocal is_compiling, earlier
+        earlier, is_compiling = latest, True
+        bar.set_description_str(rule or None, refresh=False)
+        bar.set_postfix_str("compiling")
+
+    def attempt(action: Callable[..., None], *arguments: Any) -> None:
         with lock:
             if bar is None:
                 return
             try:
-                draw(count, stats, censored)
+                action(*arguments)
             except Exception as error:
                 drop(error)
 
@@ -82,7 +101,7 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
     except Exception as error:
         drop(error)
     try:
-        yield report
+        yield Bar(lambda rule: attempt(name, rule), lambda *counts: attempt(draw, *counts))
     finally:
         with lock:
             try:
@@ -90,3 +109,7 @@ def progress_bar(total: int, *, done: int = 0, show: bool) -> Iterator[Callable[
                     bar.close()
             except Exception as error:
                 drop(error)
+
+
+def silent(count: int, stats: Stats, censored: int, failed: int) -> None:
+    """Reports to nobody, as in a worker."""

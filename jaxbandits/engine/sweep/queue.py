@@ -6,7 +6,7 @@ import time
 import numpy as np
 
 from jaxbandits.engine.results.runs import Stats
-from jaxbandits.engine.results.statistics import CENSORED
+from jaxbandits.engine.results.statistics import CENSORED, FAILED
 from jaxbandits.engine.sweep.program import Program
 
 # Share of the tasks that are handed out seed by seed; the others follow, longest rows first.
@@ -22,7 +22,7 @@ class Queue:
         self.is_sorted = False
         self.closed = False
         self.parts: list[dict[str, np.ndarray]] = []  # finished runs that have not been collected
-        self.finished = self.censored = self.pulls = self.rounds = self.capacity = self.visits = 0
+        self.finished = self.censored = self.failed = self.pulls = self.rounds = self.capacity = self.visits = 0
         self.host_seconds = 0.0
         self.started = time.perf_counter()
         self.lock = threading.Lock()
@@ -66,6 +66,7 @@ class Queue:
                 np.add.at(self.lengths, part["row"], part["rounds"].astype(float))
                 np.add.at(self.runs, part["row"], 1.0)
                 self.censored += int(np.isin(part["status"], CENSORED).sum())
+                self.failed += int(np.isin(part["status"], FAILED).sum())
             self.pulls, self.rounds = self.pulls + pulls, self.rounds + rounds
             self.capacity += capacity
             self.host_seconds, self.visits = self.host_seconds + host_seconds, self.visits + 1

@@ -11,6 +11,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree
 from jaxbandits.engine.run.gradients import refuse_traced
+from jaxbandits.engine.run.loop import BUDGET
 from jaxbandits.engine.run.recording import Record
 
 Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, Environment, Record]]
@@ -99,7 +100,7 @@ def make_job(
         checks.function("metrics", metrics, "(task, outcome)")
     seeds = checks.whole("seeds", seeds, least=1, most=LARGEST)
     if max_rounds is not None or horizon is None:
-        max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
+        max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST, advice=BUDGET)
     checks.key("key", key)
     refuse_traced((tasks, key))
     rows = _count_rows(tasks)

@@ -145,7 +145,7 @@ def made_for(problem: Problem, dtype: Any, *, leap: int | None = None) -> dict[s
 def _receive(problem: Problem, dtype: Any, action: Any, observation: Any) -> Any:
     """Returns the observation as arrays; raises `ValueError` unless it can answer the action."""
     if isinstance(problem, Dimensions):
-        checks.instance("observation", observation, Sample)
+        checks.instance("observation", observation, Sample, advice="Write kcenter.Sample(rewards, exact)")
         largest = (problem.levels or 1) ** 2
         kind = "float" if problem.levels is None else "int"
         reward_dtype = dtype if problem.levels is None else jnp.int32
@@ -406,7 +406,8 @@ def _check_action(action: Any, kind: type, problem: Problem, shape: tuple[int, .
 
 def _check_form(action: Any, kind: type, shape: tuple[int, ...] | None) -> None:
     """Raises `ValueError` unless `action` is of this kind, and its nodes have this shape, if it has one."""
-    advice = "as the environment was made. Give it the algorithm"
-    require(isinstance(action, kind), "action", f"be of type {kind.__name__}, {advice}", action)
+    made, advice = "as the environment was made", "Write kcenter.environment(instance, algorithm)"
+    require(isinstance(action, kind), "action", f"be of type {kind.__name__}, {made}", action, advice=advice)
     if shape is not None:
-        require(jnp.shape(action.node) == shape, "action.node", f"have shape {shape}, {advice}", jnp.shape(action.node))
+        given = jnp.shape(action.node)
+        require(given == shape, "action.node", f"have shape {shape}, {made}", given, advice=advice)

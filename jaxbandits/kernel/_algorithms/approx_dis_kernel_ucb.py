@@ -96,7 +96,8 @@ def approx_dis_kernel_ucb(
     Raises:
         ValueError: an argument is not as above, or not as `Settings` says.
 
-    Cost: a round O(N m (T + M)), with m the smaller of `max_inducing` and M; a synchronisation
+    **Guarantee**: regret of order sqrt(N T) gamma_NT and communication of order N gamma_NT^3, up to logarithms; see
+    `orders`. **Cost**: a round O(N m (T + M)), with m the smaller of `max_inducing` and M; a synchronisation
     O(m^2 (m + min(NT, M) + M)). A synchronisation with S inducing points, of which S_i are agent i's, costs agent i
     S_i d + S^2 + S numbers, and a broadcast of S d + S^2 + S.
 

@@ -68,6 +68,7 @@ def dis_kernel_ucb(
     Raises:
         ValueError: an argument is not as above, or not as `Settings` says.
 
+    **Guarantee**: the paper proves regret of order sqrt(N T) gamma_NT, up to logarithms, for agents that act in turn.
     **Cost**: O(N M (D + n)) a round, with D the candidates queried before the last synchronisation and n the rounds
     since; a synchronisation O(D^2 M). It sends n (d + 1) numbers from each agent, and N n (d + 1) to all.
 

@@ -45,8 +45,10 @@ def environment(
 
     def respond(action: Array, noise: Array) -> Array:
         queries = jnp.shape(action)
-        expected = f"have shape {(n_agents,)}, as the environment was made. Give it the algorithm"
-        require(queries == (n_agents,), "action", expected, queries)
+        expected = f"have shape {(n_agents,)}, as the environment was made"
+        require(
+            queries == (n_agents,), "action", expected, queries, advice="Write kernel.environment(instance, algorithm)"
+        )
         checks.domain(action, said["accepts"], f"name candidates of 0..{M - 1}, or {M} for no query")
         return instance.values.at[action].get(mode="clip") + instance.noise_scale * noise
 

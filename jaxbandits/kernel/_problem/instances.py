@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.gp import Kernel, cross, squared_exponential
+from jaxbandits.numerics.gp import Kernel, SquaredExponential, check_kernel, cross
 
 Domain = Literal["ball", "sphere"]
 CENTERS = 20  # centers of a random function of known norm
@@ -128,7 +128,7 @@ def rkhs(
 
     Args:
         key: for the candidates, the centers and the coefficients.
-        kernel: of a single pair.
+        kernel: function of two points, as in `Settings`.
         dimension: d.
         norm: sqrt(a'Ka), () > 0.
         size: M, candidates, uniform in the unit cube.
@@ -142,7 +142,7 @@ def rkhs(
         ValueError: an argument is out of range.
     """
     dtype = _checked_dtype(key, size, dimension, noise_scale, dtype)
-    checks.function("kernel", kernel, "two points")
+    check_kernel(kernel)
     checks.positive("norm", norm)
     for_candidates, for_centers, for_weights = jax.random.split(key, 3)
     candidates = jax.random.uniform(for_candidates, (size, dimension), dtype)
@@ -207,7 +207,7 @@ def paper_kernel(name: str) -> Kernel:
         ValueError: `name` is another one.
     """
     checks.one_of("name", name, tuple(LENGTHSCALES))
-    return functools.partial(squared_exponential, lengthscale=LENGTHSCALES[name])
+    return SquaredExponential(LENGTHSCALES[name])
 
 
 def check_instance(instance: Any) -> None:

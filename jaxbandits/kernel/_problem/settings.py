@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.gp import Kernel, prior_variance
+from jaxbandits.numerics.gp import Kernel, check_kernel, prior_variance
 from jaxbandits.numerics.linalg import check_rank_one
 
 
@@ -26,11 +26,14 @@ class Coins(NamedTuple):
 class Settings(NamedTuple):
     """The arguments that the factories of this family share.
 
-    A factory of a single learner takes no `n_agents`, and its horizon counts queries.
+    A factory of a single learner takes no `n_agents`, and its horizon counts queries. Both are sizes of arrays in the
+    state, so they are Python integers: a study over several horizons is one sweep per horizon, put together by
+    `jaxbandits.concatenate`.
     """
 
     candidates: Array  # float (M, d)     the run has their dtype
-    kernel: Kernel  # (x (d,), y (d,)) -> float (), positive semidefinite, of a single pair of candidates
+    # (x (d,), y (d,)) -> float (), positive semidefinite: `SquaredExponential`, `Matern`, or a function of your own
+    kernel: Kernel
     n_agents: int  # N
     horizon: int  # T, rounds with one query per agent
     beta: Any  # float () or (T,) >= 0    width of the index in standard deviations, for all rounds or for each
@@ -48,7 +51,7 @@ def checked(settings: Settings, *, beta_per_round: bool = True) -> Settings:
     """
     candidates, kernel, n_agents, horizon, beta, noise_variance, gram, coins = settings
     candidates = checks.array("candidates", candidates, ("M", "d"))
-    checks.function("kernel", kernel, "two points")
+    check_kernel(kernel)
     n_agents = checks.whole("n_agents", n_agents, least=1)
     horizon = checks.whole("horizon", horizon, least=1)
     if beta_per_round and (isinstance(beta, (list, tuple)) or getattr(beta, "ndim", 0) > 0):

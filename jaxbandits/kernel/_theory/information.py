@@ -37,7 +37,7 @@ def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance
 
     Args:
         candidates: float (M, d).
-        kernel: of a single pair.
+        kernel: function of two points, as in `Settings`.
         noise_variance: () > 0, not too small, as in `Settings`.
         n: observations; a candidate may be observed again.
 
@@ -51,7 +51,7 @@ def greedy_information_gain(candidates: Array, kernel: gp.Kernel, noise_variance
     Source: Krause, Singh and Guestrin (2008); Srinivas, Krause, Kakade and Seeger (2010), Section 5.
     """
     candidates = checks.array("candidates", candidates, ("M", "d"))
-    checks.function("kernel", kernel, "two points")
+    gp.check_kernel(kernel)
     n = checks.whole("n", n, least=1)
     check_noise_variance(candidates, kernel, noise_variance)
     noise_variance = jnp.asarray(noise_variance, candidates.dtype)

@@ -124,7 +124,9 @@ def environment(
     def check(action: Any) -> None:
         if not isinstance(action, (Pull, Step) if kind is Pull else kind):
             expected = f"be of type {kind.__name__}, for which the environment was made"
-            raise ValueError(f"action must {expected}, got {type(action).__name__}. Give it the algorithm")
+            raise ValueError(
+                f"action must {expected}, got {type(action).__name__}. Write linear.environment(instance, algorithm)"
+            )
         checks.domain(action, checked["accepts"], f"pull arms of 0..{arms.shape[0] - 1}, each as often as it says")
 
     def answering(draw: Callable[[Key], Any], respond: Callable[[Any, Any], Array]) -> Environment:
@@ -141,7 +143,7 @@ def environment(
             del noise
             check(action)
             if kind is Pull:
-                return respond(action, counts[action.arm]), counts.at[action.arm].add(action.times)
+                return respond(action, counts[action.arm]), counts.at[action.arm].add(action.times.astype(counts.dtype))
             return respond(action, counts), counts + action.counts.astype(counts.dtype)
 
         start = lambda key: jnp.zeros(arms.shape[0], int)  # noqa: E731

@@ -67,7 +67,7 @@ def recorded(
         if is_single:
             times = action.times.astype(counts.dtype)
             reward = paid(recording, action.arm, counts[action.arm], times)
-            return reward, counts.at[action.arm].add(times)
+            return reward, counts.at[action.arm].add(times.astype(counts.dtype))
         times = action.counts.astype(counts.dtype)
         return jax.vmap(partial(paid, recording))(jnp.arange(K), counts, times), counts + times
 

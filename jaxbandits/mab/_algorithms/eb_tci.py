@@ -23,9 +23,10 @@ def eb_tci(
 
     W is the transport cost of the challenger and N its pulls. Because of the logarithm no arm starves.
 
-    Arguments, result, errors and cost: see `eb_tc`.
+    Arguments, result and errors: see `eb_tc`.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per round, and
+    one uniform number. **Limit**: 2^31 - 1 pulls.
 
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited.
     """

@@ -1,12 +1,12 @@
 """Successive rejects: phases of equal pulls, each of which drops the worst arm (Audibert, Bubeck, Munos, 2010)."""
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm
+from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem, check_problem
 from jaxbandits.mab._shared.phases import algorithm_from_schedule, successive_rejects_schedule
 
 
-def successive_rejects(problem: Problem, *, horizon: int, leap: int = 1) -> Algorithm:
+def successive_rejects(problem: Problem, *, horizon: Array | int, leap: int = 1) -> Algorithm:
     """Pulls every remaining arm up to n_k times in phase k, and then drops the one with the worst mean.
 
     n_k = ceil((T - K) / (L (K + 1 - k))) with L = 1/2 + sum_{i=2..K} 1/i, so the K - 1 phases fit the horizon T, and
@@ -15,7 +15,7 @@ def successive_rejects(problem: Problem, *, horizon: int, leap: int = 1) -> Algo
 
     Args:
         problem: `Gaussian` or `Bernoulli`.
-        horizon: T, pulls, an int > K.
+        horizon: T, pulls, int () > K.
         leap: largest number of pulls per round, an int >= 1. With more than 1 an action has a slot for every arm; with
             T a round is a phase. The distribution of a run is the same. A Bernoulli arm whose sampler misses is pulled
             again.
@@ -33,7 +33,7 @@ def successive_rejects(problem: Problem, *, horizon: int, leap: int = 1) -> Algo
     Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, Figure 3.
     """
     check_problem(problem)
-    horizon = checks.whole("horizon", horizon, least=problem.arms + 1, most=2**31 - 1)
+    checks.integer("horizon", horizon, least=problem.arms + 1, most=2**31 - 1)
     leap = checks.whole("leap", leap, least=1, most=2**31 - 1)
     schedule = successive_rejects_schedule(problem.arms, horizon)
     return algorithm_from_schedule(problem, schedule, leap=leap, all_samples=True)

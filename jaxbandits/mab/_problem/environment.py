@@ -89,7 +89,9 @@ def environment(
         def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
             require_form(action, problem.arms, slots)
-            return paid(action, earlier_pulls(counts, action)), counts.at[action.arms].add(action.times)
+            return paid(action, earlier_pulls(counts, action)), counts.at[action.arms].add(
+                action.times.astype(counts.dtype)
+            )
 
         return Environment(
             lambda key: jnp.zeros(problem.arms, jnp.int32), lambda key: (), respond_stream, stream, **checked
@@ -141,7 +143,8 @@ def idle_pull(slots: int) -> Pull:
 
 def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     """Returns the rewards as arrays; raises `ValueError` unless the action can have this observation."""
-    checks.instance("observation", rewards, Rewards)
+    advice = "Write mab.Rewards(sums, action.times), with the sum of the rewards of each slot"
+    checks.instance("observation", rewards, Rewards, advice=advice)
     shape = action.arms.shape
     times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
     is_paid = (known(times) == 0) | (known(times) == known(action.times))
@@ -170,8 +173,11 @@ def require_form(action: Pull, arms: int, slots: int) -> None:
     """Raises `ValueError` for an action of another shape, or an arm that is known not to exist."""
     # Broadcasting would answer an action of another shape with too little noise.
     shape = action.arms.shape
-    expected = f"have arrays of shape {(slots,)}, as the environment was made. Give it the algorithm"
-    require(shape == (slots,), "action", expected, shape)
+    expected, advice = (
+        f"have arrays of shape {(slots,)}, as the environment was made",
+        "environment(instance, algorithm)",
+    )
+    require(shape == (slots,), "action", expected, shape, advice=f"Write mab.{advice}")
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 

@@ -68,7 +68,7 @@ def recorded(
         del noise
         require_form(pull, K, slots)
         sums = jax.vmap(partial(paid, recording))(pull.arms, earlier_pulls(counts, pull), pull.times)
-        return Rewards(sums, pull.times), counts.at[pull.arms].add(pull.times)
+        return Rewards(sums, pull.times), counts.at[pull.arms].add(pull.times.astype(counts.dtype))
 
     def available(counts: Array, pull: Pull) -> Array:
         return jnp.all(earlier_pulls(counts, pull) + pull.times <= recording.lengths[pull.arms])

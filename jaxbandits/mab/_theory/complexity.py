@@ -107,13 +107,13 @@ def hardness(instance: Instance) -> Hardness:
     return Hardness(jnp.sum(gaps**-2), jnp.max(ranks * gaps**-2))
 
 
-def successive_rejects_bound(instance: Instance, *, horizon: int) -> Array:
+def successive_rejects_bound(instance: Instance, *, horizon: Array | int) -> Array:
     """Computes K (K - 1) / 2 exp(-(T - K) / (L H2)), a bound of the error probability of `successive_rejects`.
 
     Args:
         instance: the truth, means float (K,). The bound is for rewards in [0, 1]; other gaps are divided by twice the
             noise_scale.
-        horizon: T, int > K.
+        horizon: T, pulls, int () > K.
 
     Returns:
         float (), often more than 1.
@@ -125,9 +125,10 @@ def successive_rejects_bound(instance: Instance, *, horizon: int) -> Array:
     """
     instance = checked_instance(instance)
     K = instance.problem.arms
-    horizon = checks.whole("horizon", horizon, least=K + 1)
+    checks.integer("horizon", horizon, least=K + 1)
     H2 = hardness(instance).H2 * (2 * scale(instance.problem)) ** 2
-    rate = (horizon - K) / (0.5 + sum(1 / i for i in range(2, K + 1)))
+    pulls = jnp.asarray(horizon, instance.means.dtype) - K
+    rate = pulls / (0.5 + sum(1 / i for i in range(2, K + 1)))
     return math.comb(K, 2) * jnp.exp(-rate / H2)
 
 

@@ -1,17 +1,10 @@
-"""Writes the reference from the docstrings: `python -m jaxbandits.reference FOLDER`. It needs pdoc.
+"""Docstrings of the fields of structs, from the comments beside them."""
 
-`pdoc jaxbandits` shows the same pages without the fields of structs. Comments beside the fields describe them; this
-module adds them as docstrings.
-"""
-
-import argparse
 import importlib
 import inspect
 import pkgutil
 import re
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import jaxbandits
 
@@ -46,26 +39,3 @@ def document_fields() -> None:
     for kind in structs():
         for name, meaning in meanings(kind).items():
             getattr(kind, name).__doc__ = meaning
-
-
-def main(arguments: list[str]) -> int:
-    """Writes the pages."""
-    parser = argparse.ArgumentParser(prog="python -m jaxbandits.reference", description=__doc__)
-    parser.add_argument("folder", type=Path, help="output folder")
-    folder = parser.parse_args(arguments).folder
-    try:
-        import pdoc
-        import pdoc.render
-    except ModuleNotFoundError:
-        print("The reference needs pdoc: pip install pdoc", file=sys.stderr)
-        return 1
-    document_fields()
-    pdoc.render.configure(docformat="google", math=True)
-    # The bare name is ambiguous if the package is installed beside a checkout, and pdoc warns.
-    pdoc.pdoc(Path(__file__).parent, output_directory=folder)
-    print(f"written: {folder / 'index.html'}")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
