@@ -14,7 +14,8 @@ Every family is used in the same way; another family's lines differ only in name
 True
 
 `run` makes one run and is a pure function for `jit` and `vmap`. `sweep` makes thousands of runs, over seeds, instances
-and parameters. `testing.check` tests an algorithm of your own against all that both assume.
+and parameters. `testing.check` tests an algorithm of your own against all that both assume. `rare` estimates errors too
+rare to be observed.
 
 Each word has one meaning:
 
@@ -48,7 +49,21 @@ Each word has one meaning:
 | noise_variance | noise variance that a Gaussian process assumes |
 """
 
-from jaxbandits import base, cpe, engine, feedback, fields, fullbandit, kcenter, kernel, linear, mab, numerics, testing
+from jaxbandits import (
+    base,
+    cpe,
+    engine,
+    feedback,
+    fields,
+    fullbandit,
+    kcenter,
+    kernel,
+    linear,
+    mab,
+    numerics,
+    rare,
+    testing,
+)
 from jaxbandits.base import Algorithm, Decision, Environment, Outcome, Status, memoryless
 from jaxbandits.engine import (
     Record,
@@ -95,6 +110,7 @@ __all__ = [
     "memoryless",
     "numerics",
     "process_pool",
+    "rare",
     "record",
     "rows",
     "run",

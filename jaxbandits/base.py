@@ -99,6 +99,9 @@ class Algorithm(NamedTuple):
     entries of the same names must agree: sizes and shapes always, values where both are known before a program runs.
     If they agree, the engine trusts that every action exists (see `Environment`). Test an algorithm of your own with
     `jaxbandits.testing.check`, or leave `problem` out.
+
+    An algorithm is made of functions, which `jax.jit` takes as no argument. A jitted function closes over it:
+    `jax.jit(lambda key: run(key, algorithm, environment, max_rounds=1000))`.
     """
 
     init: Callable[[Key], PyTree]  # (key) -> state

@@ -12,7 +12,7 @@ import pytest
 import jaxbandits
 from jaxbandits import reference
 
-FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback")
+FAMILIES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "rare")
 MODULES = ("jaxbandits", *(f"jaxbandits.{family}" for family in FAMILIES))
 PUBLIC = [
     pytest.param(getattr(importlib.import_module(module), name), id=f"{module}.{name}")

@@ -20,7 +20,7 @@ GOOD = """\
 # %% [markdown]
 # # A tiny tutorial
 #
-# It adds numbers.
+# It adds `numbers`.
 
 # %%
 import sys
@@ -152,8 +152,9 @@ def test_start_page_has_tutorials_gallery_and_all_algorithms(folder, pages):
         for name in reference.factories(family):
             assert f'<tr id="{family}-{name}">' in start
             assert f'href="jaxbandits/{family}.html#{name}"' in start
+    assert 'as for <a href="jaxbandits/linear.html#lingame"><code>lingame</code></a>' in start
     assert 'href="tutorials/good.html">A tiny tutorial</a>' in start
-    assert "It adds numbers." in start
+    assert "It adds <code>numbers</code>." in start
     figures = writing.gallery(writing.clone())
     assert len(figures) > 3
     for figure in figures:
@@ -228,7 +229,10 @@ def test_search_index_has_each_object_once(entries):
     urls, titles = [entry["url"] for entry in entries], [entry["title"] for entry in entries]
     assert len(set(urls)) == len(urls)
     assert len(set(titles)) == len(titles)
-    assert [entry["title"] for entry in entries if entry["name"] == "sweep"] == ["jaxbandits.sweep"]
+    for name in ("sweep", "Results", "Algorithm"):
+        assert [entry["title"] for entry in entries if entry["name"] == name] == [f"jaxbandits.{name}"]
+    contents = [(entry["name"], entry["summary"], entry["words"]) for entry in entries]
+    assert len(set(contents)) == len(contents)
     assert [entry["title"] for entry in entries if entry["name"].lower() == "lingape"] == ["jaxbandits.linear.lingape"]
     assert "tutorials/good.html" in urls
     instance = next(entry for entry in entries if entry["title"] == "jaxbandits.linear.Instance")

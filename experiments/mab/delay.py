@@ -35,7 +35,7 @@ NICE = [m * 10**n for n in range(1, 5) for m in (1, 1.5, 2, 3, 5, 7)]  # ticks
 DRAWN = f"geometric, {GEOMETRIC}"
 
 Delay = int | str  # rounds, or `DRAWN`
-Lines = Mapping[study.Key, Line]  # by rule and delay
+Lines = Mapping[study.Key, Line]  # lines by rule and delay
 
 
 def regret_rule(name: str, problem: mab.Bernoulli, horizon: int) -> Algorithm:

@@ -1,6 +1,7 @@
 """Signatures as the source spells them: `jax.Array`, public names, and aliases instead of what they stand for."""
 
 import ast
+import copy
 import importlib
 import inspect
 import re
@@ -106,8 +107,7 @@ class Speller:
 
     def text(self, annotation: ast.expr, scope: Mapping[str, Any]) -> str:
         """Returns an annotation of the source by public names."""
-        copy = ast.parse(ast.unparse(annotation), mode="eval")
-        return ast.unparse(_PublicNames(self, scope).visit(copy))
+        return ast.unparse(_PublicNames(self, scope).visit(copy.deepcopy(annotation)))
 
     def fields(self, kind: type) -> dict[str, str]:
         """Returns the annotation of each field of a class."""

@@ -223,7 +223,7 @@ def write_pages(folder: Path, root: Path | None, tutorials: list[Tutorial]) -> N
     environment.globals["shared"] = {
         "version": importlib.metadata.version("jaxbandits"),
         "modules": [(each.modulename, module_pages.url_of(each)) for each in modules],
-        "tutorials": [(page.title, page.url, each.summary) for page, each in zip(lessons, tutorials, strict=True)],
+        "tutorials": [(page.title, page.url) for page in lessons],
         "readmes": [(page.title, page.url, headings(page.html)) for page in readmes],
     }
 
@@ -252,7 +252,7 @@ def write_pages(folder: Path, root: Path | None, tutorials: list[Tutorial]) -> N
     if root is not None:
         shutil.copytree(root / "experiments" / "gallery", folder / "gallery", dirs_exist_ok=True)
     figures = [] if root is None else gallery(root)
-    show("start.html.jinja2", "index.html", **start(linked, addresses), figures=figures)
+    show("start.html.jinja2", "index.html", **start(linked, addresses, tutorials), figures=figures)
 
     entries = module_pages.module_entries(modules)
     for role, pages in (("page", readmes), ("tutorial", lessons)):
@@ -263,8 +263,8 @@ def write_pages(folder: Path, root: Path | None, tutorials: list[Tutorial]) -> N
     write("search.js", f"window.referenceEntries = {json.dumps(entries, ensure_ascii=False)};\n{code}")
 
 
-def start(linked: Callable[..., str], addresses: dict[str, str]) -> dict[str, Any]:
-    """Returns the parts of the start page that come from docstrings."""
+def start(linked: Callable[..., str], addresses: dict[str, str], tutorials: list[Tutorial]) -> dict[str, Any]:
+    """Returns the parts of the start page that come from docstrings and tutorials."""
 
     def inline(text: str, family: str = "") -> str:
         html = linked(rendered(text), "index.html", family)
@@ -282,4 +282,9 @@ def start(linked: Callable[..., str], addresses: dict[str, str]) -> dict[str, An
         cells = (inline(text, facts.family) for text in (facts.guarantee, facts.cost, facts.precision, facts.source))
         rows.append((facts, addresses[f"jaxbandits.{facts.family}.{facts.name}"], *cells))
     tables = [(family, title, [row for row in rows if row[0].family == family]) for family, title in FAMILIES.items()]
-    return {"places": places, "tables": tables, "count": len(rows)}
+    return {
+        "places": places,
+        "tables": tables,
+        "count": len(rows),
+        "summaries": [inline(tutorial.summary) for tutorial in tutorials],
+    }

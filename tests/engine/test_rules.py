@@ -207,7 +207,7 @@ def test_error_of_another_kind_names_its_rule():
 def broken(limit, key):
     """Fails in all runs of more than 50 pulls."""
     environment = memoryless(
-        NOISE.noise, lambda action, noise: jnp.where((limit > 50) & (action > 0), jnp.nan, action * noise)
+        NOISE.noise, lambda action, noise: jnp.where((limit > 50) & (action > 0), jnp.nan, action.astype(float) * noise)
     )
     return counter(limit), environment
 

@@ -1,0 +1,1 @@
+"""Mixtures of instances, their likelihood ratios, and the estimates that stand on them."""

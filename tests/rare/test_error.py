@@ -1,0 +1,215 @@
+"""Errors by weights: against exact values, part by part, and what is refused.
+
+Rounds are small here, so that the folder takes seconds; estimates are held within 4 standard errors, false alarm below
+1e-4 each. Seeds are fixed.
+"""
+
+from functools import cache
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from rare.builds import rejects, rule, wrong_at_once
+from scipy import stats
+
+from jaxbandits import feedback, kcenter, linear, mab, rare
+from jaxbandits.rare._methods import diagnostics
+
+KEY = jax.random.key(0)
+SMALL = {"rounds": (1024, 512, 512), "progress": False, "most_runs": 4096}
+TWO = mab.gaussian((0.5, 0.0))
+
+
+@cache
+def two_arms(n, gap, noise_scale=1.0, best=0):
+    means = np.array([gap, 0.0] if best == 0 else [0.0, gap])
+    instance = mab.gaussian(means, noise_scale=noise_scale)
+    return rare.error_probability(rejects(2 * n), instance, key=KEY, max_rounds=10**5, chunk=16, **SMALL)
+
+
+@pytest.mark.parametrize(("n", "gap", "scale", "best"), [(49, 0.5, 1.0, 0), (49, 4.0, 2.0, 1)])
+def test_error_of_two_arms_equals_the_exact_value(n, gap, scale, best):
+    result = two_arms(n, gap, scale, best)
+    pulls = result.events.counts.sum(axis=1)
+    assert (pulls == result.events.pulls).all()
+    each = result.events.counts[0]
+    exact = stats.norm.cdf(-gap / scale / np.sqrt((1 / each).sum()))
+    assert abs(result.estimate - exact) < 4 * result.se
+    assert result.relative_error < 0.1
+    assert result.trust == "ok"
+
+
+def test_error_of_1e_minus_21_is_within_its_error():
+    assert two_arms(49, 4.0, 2.0, 1).estimate < 1e-20
+
+
+def test_result_repeats_bit_for_bit_and_sums_over_its_parts():
+    result = two_arms(49, 0.5)
+    again = rare.error_probability(rejects(98), TWO, key=KEY, max_rounds=10**5, chunk=16, **SMALL)
+    assert (again.estimate, again.se, again.pareto_k) == (result.estimate, result.se, result.pareto_k)
+    parts = result.parts()
+    assert parts.estimate.sum() == pytest.approx(result.estimate)
+    assert parts.answer.tolist() == [1]
+    assert "answer" in str(parts)
+    everything = result.part(np.ones(result.events.pulls.size, bool))
+    assert everything[:2] == pytest.approx((result.estimate, result.se))
+    assert result.quantiles(0.5) == 98
+
+
+def test_estimate_is_the_mean_over_both_learnings():
+    result = two_arms(49, 0.5)
+    logs = np.stack([m.log_ratio(result.events.counts, result.events.sums) for m in result.mixture])
+    weights = 2 / np.exp(logs).sum(axis=0)
+    np.testing.assert_allclose(result.events.weights, weights)
+    assert result.estimate == pytest.approx(weights.sum() / result.runs)
+    assert result.learning_runs == 2 * 2048
+
+
+def test_mixture_of_a_result_is_used_without_learning():
+    result = two_arms(49, 0.5)
+    settings = {"key": jax.random.key(1), "max_rounds": 10**5, "chunk": 16}
+    again = rare.error_probability(rejects(98), TWO, alternatives=result.mixture, **settings, **SMALL)
+    assert again.learning_runs == 0
+    assert abs(again.estimate - result.estimate) < 4 * np.hypot(again.se, result.se)
+
+
+def test_store_resumes_the_same_result(tmp_path):
+    settings = {"key": KEY, "max_rounds": 10**5, "chunk": 16, "alternatives": [[0.2, 0.3], [0.0, 0.4]]}
+    first = rare.error_probability(rejects(98), TWO, store=tmp_path / "runs", **settings, **SMALL)
+    second = rare.error_probability(rejects(98), TWO, store=tmp_path / "runs", **settings, **SMALL)
+    assert (first.estimate, first.se) == (second.estimate, second.se)
+    assert abs(first.estimate - stats.norm.cdf(-0.5 * np.sqrt(49 / 2))) < 4 * first.se
+
+
+def test_stop_after_one_pull_of_each_arm_is_exact_for_every_answer():
+    """A lost mode shows here: four single rewards, at an error of 1e-6."""
+    means = np.array([0.4, 0.9, 0.6])
+    instance = mab.gaussian(means)
+    build, settings = rule(mab.ttucb, 1e-4), {"max_rounds": 100, "relative_error": 0.05}
+    result = rare.error_probability(build, instance, key=KEY, chunk=16, **settings, **SMALL)
+    for answer, exact in wrong_at_once(means, 1e-4).items():
+        part = result.part((result.events.answers == answer) & (result.events.pulls == 3))
+        assert abs(part.estimate - exact) < 4 * part.se, answer
+        assert part.se < 0.5 * exact
+
+
+def test_weights_of_swapped_means_are_warned_of():
+    """Each wrong arm exchanged with the best: a plausible choice that loses most of the error."""
+    swapped = np.array([[0.9, 0.4, 0.6], [0.4, 0.6, 0.9]])
+    instance = mab.gaussian((0.4, 0.9, 0.6))
+    settings = {"max_rounds": 100, "alternatives": swapped, "chunk": 16} | SMALL
+    result = rare.error_probability(rule(mab.ttucb, 1e-4), instance, key=KEY, **settings)
+    assert result.trust != "ok"
+    assert any("heavy tail" in warning or "One run" in warning or "effective" in warning for warning in result.trust)
+
+
+def test_censored_runs_are_counted_and_are_no_errors():
+    # Within 8 rounds almost no run ends.
+    settings = {"max_rounds": 8, "alternatives": [[0.5, 0.9]]} | SMALL
+    result = rare.error_probability(rule(mab.ttucb, 0.1), TWO, key=KEY, chunk=16, **settings)
+    assert 0 < result.censored < result.runs
+    assert (result.events.pulls <= 8).all()
+
+
+@pytest.mark.parametrize(("k", "low", "high"), [(0.3, 0.1, 0.5), (1.0, 0.8, 1.2)])
+def test_pareto_k_of_pareto_weights(k, low, high):
+    weights = np.random.default_rng(0).uniform(size=20_000) ** -k
+    assert low < diagnostics.pareto_k(weights) < high
+
+
+# Bad input
+
+
+def error(build=None, instance=TWO, **more):
+    settings = {"key": KEY, "max_rounds": 100, "progress": False} | more
+    return rare.error_probability(build or rejects(20), instance, **settings)
+
+
+def refused(match, *arguments, **more):
+    with pytest.raises(ValueError, match=match):
+        error(*arguments, **more)
+
+
+def built(make):
+    """A build with another environment."""
+
+    def build(instance, key):
+        algorithm = mab.successive_rejects(instance.problem, horizon=20)
+        return algorithm, make(instance, algorithm)
+
+    return build
+
+
+def test_rewards_without_a_likelihood_are_refused():
+    refused("no likelihood ratio for the rewards", built(lambda i, a: mab.environment(i, a, noise="uniform")))
+    refused("no likelihood ratio for shared", built(lambda i, a: mab.environment(i, a, stream=KEY)))
+    table = np.zeros((50, 2))
+    refused("no likelihood ratio for rewards that depend", built(lambda i, a: mab.recorded(table, a)))
+    refused("no likelihood ratio for the rewards", built(lambda i, a: mab.recorded(table, a, order="bootstrap")))
+    signs = linear.canonical(0.5)._replace(theta=jnp.array([0.5, 0.2]))
+
+    def build(instance, key):
+        algorithm = linear.lingape(instance.arms, delta=0.1)
+        return algorithm, linear.environment(instance, algorithm, noise="sign")
+
+    refused("no likelihood ratio for the rewards", build, linear.Instance(jnp.eye(2), signs.theta, jnp.array(1.0)))
+
+
+def test_changing_rewards_are_refused():
+    def change(instance, algorithm):
+        return feedback.changing([mab.environment(instance, algorithm)] * 2, at=[5])
+
+    refused("no likelihood ratio for", built(change))
+
+
+def test_an_instance_of_another_family_is_refused():
+    refused("no likelihood ratio for", instance=kcenter)
+
+
+def test_a_build_that_ignores_its_instance_is_refused():
+    refused("build must answer by the rewards of the instance", built(lambda i, a: mab.environment(TWO, a)))
+
+
+def test_a_tied_best_arm_is_refused_unless_another_question_is_asked():
+    tied = mab.gaussian((0.5, 0.5))
+    refused("instance must have one best answer", instance=tied)
+    result = error(rejects(98), tied, wrong=lambda answer: answer == 1, chunk=16, **SMALL)
+    assert abs(result.estimate - 0.5) < 4 * result.se
+
+
+def test_means_at_an_end_of_the_support_are_refused():
+    refused("instance.means must lie in", instance=mab.bernoulli((1.0, 0.5)))
+    coins = mab.bernoulli((0.6, 0.5))
+    refused("alternatives must lie in", instance=coins, alternatives=[[0.5, 1.0]])
+    refused("alternatives must", instance=coins, alternatives=[0.5, 0.6])
+
+
+def test_settings_that_do_not_fit_are_refused_by_name():
+    refused("learnings must", learnings=0)
+    refused("max_rounds must", max_rounds=None)
+    refused("rounds must", rounds=())
+    refused(r"rounds\[1\] must", rounds=(5, 0))
+    refused("seeds must not be given", seeds=3)
+    refused("relative_error must be positive", relative_error=0.0)
+    refused("alternatives must be mixtures for this instance", alternatives=other_mixture())
+    with pytest.raises(TypeError, match="max_rounds"):
+        rare.error_probability(rejects(20), TWO, key=KEY)
+
+
+def other_mixture():
+    from jaxbandits.rare._methods import laws
+
+    arms = laws.Arms("gaussian", np.array([9.0, 8.0]))
+    return rare.Mixture(arms, np.ones(1), laws.points(arms, arms.means[None]))
+
+
+def test_several_rows_and_traced_instances_are_refused():
+    refused("instance.means must", instance=mab.Instance(mab.Gaussian(2), jnp.ones((3, 2))))
+    with pytest.raises(ValueError, match="instance must be known before tracing"):
+        jax.jit(lambda means: error(instance=mab.gaussian(means)))(jnp.array([0.5, 0.0]))
+
+
+def test_a_first_round_without_an_error_is_no_estimate_of_zero():
+    with pytest.raises(ValueError, match="alternatives must be given"):
+        error(rejects(98), wrong=lambda answer: False, chunk=16, **SMALL)
