@@ -278,7 +278,7 @@ def _arms_of_cpe(instance: Any, algorithm: Algorithm) -> Model:
         arms = Arms("bernoulli", means)
         replaced = cpe.bernoulli
         dtype = jnp.asarray(given.low).dtype
-    answer = np.asarray(cpe.best(instance.problem, jnp.asarray(means, dtype)).action)
+    answer, is_tied = _best_decision(instance.problem, means, dtype)
     strata = mixture.exchanges(arms, answer > 0)
     m = means.size
 
@@ -298,9 +298,19 @@ def _arms_of_cpe(instance: Any, algorithm: Algorithm) -> Model:
         paid=paid,
         is_wrong=lambda answer: not bool(cpe.is_right(instance, jnp.asarray(answer))),
         focus=int(np.argmax(answer)),
-        is_tied=False,
+        is_tied=is_tied,
         dtype=dtype,
     )
+
+
+def _best_decision(problem: Any, means: np.ndarray, dtype: Any) -> tuple[np.ndarray, bool]:
+    """Returns the best decision, and True if another one ties with it: tiny changes of the means then change it."""
+    answer = np.asarray(cpe.solve(problem, jnp.asarray(means, dtype)))
+    steps = np.random.default_rng(0).standard_normal((4, means.size)) * 64 * float(jnp.finfo(dtype).eps)
+    nearby = [
+        np.asarray(cpe.solve(problem, jnp.asarray(means + sign * step, dtype))) for step in steps for sign in (1, -1)
+    ]
+    return answer, any((each != answer).any() for each in nearby)
 
 
 def _superarms(instance: Any, algorithm: Algorithm) -> Model:
