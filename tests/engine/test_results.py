@@ -89,10 +89,10 @@ def test_group_values_are_kept_exactly():
     summary = results.summary(by=("limit", "delta"))
     assert summary["limit"].tolist() == [BIG + 1, BIG, BIG]
     assert summary["limit"].dtype == np.int64
-    np.testing.assert_array_equal(summary["delta"], np.asarray([0.1, 0.2, 0.1], np.float32))
+    np.testing.assert_array_equal(summary["delta"], np.asarray([0.1, 0.1, 0.2], np.float32))
     assert summary["delta"].dtype == np.float32
-    np.testing.assert_array_equal(summary["x_mean"], [2, 2, 4])
-    np.testing.assert_array_equal(results.summary(by=("delta", "limit"))["x_mean"], [2, 2, 4])
+    np.testing.assert_array_equal(summary["x_mean"], [2, 4, 2])
+    np.testing.assert_array_equal(results.summary(by=("delta", "limit"))["x_mean"], [2, 4, 2])
 
 
 def test_group_values_of_any_scalar_kind():
@@ -374,3 +374,15 @@ def test_stats_advise_on_lanes_and_chunk(changes, advice):
     settings |= {"lanes": 64, "devices": 1, "batches": 2, "chunk": 256, "bytes": 100, "finished": 1000}
     suggestion = Stats(**settings | changes).advice
     assert re.match(advice, suggestion) if advice else suggestion == ""
+
+
+def test_groups_of_two_columns_stand_together_by_the_first():
+    """The runs of a rule come one after the other, yet a table by delta and rule has the rules of each delta together."""
+    results = table(row=[0, 1, 0, 1], rule=["b", "b", "a", "a"], delta=[0.1, 0.01, 0.1, 0.01], x=[1.0, 2.0, 3.0, 4.0])
+    summary = results.summary(by=("delta", "rule"))
+    assert list(zip(summary["delta"], summary["rule"], strict=True)) == [
+        (0.1, "b"),
+        (0.1, "a"),
+        (0.01, "b"),
+        (0.01, "a"),
+    ]

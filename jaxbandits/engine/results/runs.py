@@ -180,7 +180,8 @@ class Results:
                 independent, runs of one need not be. If None, every run is independent of the others.
 
         Returns:
-            Mapping of arrays with one entry for every group, in the order in which the groups appear in the runs. It
+            Mapping of arrays with one entry for every group. Groups follow the first column of `by`, then the next, each
+            with its values in order of appearance. The mapping
             prints as a table.
 
             - the columns of `by`, values and dtypes unchanged;

@@ -91,12 +91,17 @@ def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_appearance(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Groups runs with equal values as `grouped` does, in the order in which the groups appear."""
-    first, group = grouped(columns)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[group]
+    """Groups runs with equal values as `grouped` does, in the order in which each column's values appear.
+
+    The first column varies slowest, whatever the order of the runs.
+    """
+    return grouped([_appearance(values) for values in columns])
+
+
+def _appearance(values: np.ndarray) -> np.ndarray:
+    """Numbers the distinct values of a column in the order in which they appear: int64 (runs,)."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[str, np.ndarray]:
