@@ -377,7 +377,7 @@ def test_stats_advise_on_lanes_and_chunk(changes, advice):
 
 
 def test_groups_of_two_columns_stand_together_by_the_first():
-    """The runs of a rule come one after the other, yet a table by delta and rule has the rules of each delta together."""
+    """The runs of a rule come one after the other; a table by delta and rule has the rules of each delta together."""
     results = table(row=[0, 1, 0, 1], rule=["b", "b", "a", "a"], delta=[0.1, 0.01, 0.1, 0.01], x=[1.0, 2.0, 3.0, 4.0])
     summary = results.summary(by=("delta", "rule"))
     assert list(zip(summary["delta"], summary["rule"], strict=True)) == [

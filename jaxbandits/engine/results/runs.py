@@ -180,9 +180,8 @@ class Results:
                 independent, runs of one need not be. If None, every run is independent of the others.
 
         Returns:
-            Mapping of arrays with one entry for every group. Groups follow the first column of `by`, then the next, each
-            with its values in order of appearance. The mapping
-            prints as a table.
+            Mapping of arrays with one entry for every group, which prints as a table. Groups follow the first column of
+            `by`, then the next, each with its values in order of appearance:
 
             - the columns of `by`, values and dtypes unchanged;
             - the values of the table of tasks (`task.NAME`) that are the same in all runs of each group;
