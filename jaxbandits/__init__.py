@@ -32,7 +32,7 @@ Each word has one meaning:
 | plan, stale | rare heavy work on a state, such as a new design; a state is stale when it is due |
 | refresh | cheap work on a state at the start of a chunk: rebuilds the cache from the exact statistics |
 | horizon | the number of pulls after which a run ends as planned (`kernel`: rounds of `n_agents` pulls each) |
-| budget | `max_rounds`: a run that reaches it is censored |
+| budget | `max_rounds`: a run that reaches it is censored. In "fixed budget", as in the literature, it is the horizon |
 | curve, mark | a quantity recorded over a run; the number of pulls or rounds at which it is recorded |
 | tape | actions and observations in the order of the rounds, recorded by `trace` and read by `replay` |
 | lane, batch | a lane is a slot of a batch: when its run ends, the next one takes its place |

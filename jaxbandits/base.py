@@ -141,6 +141,28 @@ class Environment(NamedTuple):
 
     An environment may run out of answers, as a table of recorded rewards does: a run whose action is not `available`
     ends as `Status.EXHAUSTED`. It may also report on its memory, in `columns` of the results.
+
+    Example:
+        Arms that wear out: each pull of an arm lowers its mean by one per cent.
+
+        >>> import jax.numpy as jnp
+        >>> import jaxbandits
+        >>> from jaxbandits import mab
+        >>> def respond(counts, pull, noise):
+        ...     means = jnp.array([0.3, 0.8])[pull.arms] * 0.99 ** counts[pull.arms].astype(float)
+        ...     rewards = jnp.where(pull.times > 0, means + noise, 0)
+        ...     return mab.Rewards(rewards, pull.times), counts.at[pull.arms].add(pull.times)
+        >>> wearing = Environment(
+        ...     init=lambda key: jnp.zeros(2, jnp.int32),
+        ...     noise=lambda key: jax.random.normal(key, (1,)),
+        ...     respond=respond,
+        ...     pulls=lambda pull: pull.times.sum(),
+        ...     columns=lambda counts: {"most_pulls": counts.max()},
+        ... )
+        >>> settings = {"seeds": 2, "key": jax.random.key(0), "horizon": 100, "progress": False}
+        >>> results = jaxbandits.sweep(lambda task, key: (mab.ucb1(mab.Gaussian(2)), wearing), None, **settings)
+        >>> print(results.columns["most_pulls"] > 50)
+        [ True  True]
     """
 
     init: Callable[[Key], PyTree]  # (key) -> memory before the first round
@@ -182,6 +204,28 @@ def memoryless(noise: Callable[[Key], PyTree], respond: Callable[[PyTree, PyTree
         >>> outcome = jaxbandits.run(jax.random.key(0), mab.ttucb(problem, delta=0.1), coins, max_rounds=10**4)
         >>> print(outcome.answer)
         1
+
+        Rewards with heavy tails, Student's t with three degrees of freedom:
+
+        >>> def respond(pull, noise):
+        ...     return mab.Rewards(jax.numpy.where(pull.times > 0, means[pull.arms] + noise, 0), pull.times)
+        >>> heavy = memoryless(lambda key: jax.random.t(key, 3.0, (1,)), respond)
+        >>> algorithm = mab.ttucb(mab.Gaussian(2, noise_scale=3**0.5), delta=0.1)
+        >>> print(jaxbandits.run(jax.random.key(0), algorithm, heavy, max_rounds=10**4).answer)
+        1
+
+        A bootstrapped log: every pull draws one of the rewards that were recorded of its arm.
+
+        >>> log = jax.numpy.array([[0.1, 0.4, 0.2, 0.5], [0.9, 0.7, 0.4, 1.0]])
+        >>> def respond(pull, u):
+        ...     rewards = log[pull.arms, (4 * u).astype(int)]
+        ...     return mab.Rewards(jax.numpy.where(pull.times > 0, rewards, 0), pull.times)
+        >>> logged = memoryless(lambda key: jax.random.uniform(key, (1,)), respond)
+        >>> algorithm = mab.ttucb(mab.Gaussian(2, noise_scale=0.3), delta=0.1)
+        >>> print(jaxbandits.run(jax.random.key(0), algorithm, logged, max_rounds=10**4).answer)
+        1
+
+        An idle pull has `times` 0. Its sum of rewards is 0.
     """
     for name, function in (("noise", noise), ("respond", respond)):
         if not callable(function):

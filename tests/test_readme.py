@@ -1,20 +1,14 @@
-"""The Python blocks of the README, and the script of the engine's page, run as they stand."""
+"""The Python blocks of the README run as they stand."""
 
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
-import jaxbandits.engine
 from experiments import experiments
 
 README = Path(__file__).resolve().parent.parent / "README.md"
-BLOCKS, SCRIPTS = (
-    re.findall(r"```python\n(.*?)```", text, re.DOTALL) for text in (README.read_text(), jaxbandits.engine.__doc__)
-)
+BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
 def test_python_blocks_run(capsys, tmp_path, monkeypatch):
@@ -23,32 +17,15 @@ def test_python_blocks_run(capsys, tmp_path, monkeypatch):
     for block in BLOCKS:
         exec(compile(block, "README.md", "exec"), names)
     shown = capsys.readouterr().out
-    assert "[20 20 20] [0 0 0]" in shown  # all runs stopped, none censored
-    assert int(names["state"].pulls) == 1
-    assert len(names["results"].columns["pulls"]) == 60
+    printed = re.search(r"```\n(delta +TTUCB.*?)```", README.read_text(), re.DOTALL)
+    # Track-and-Stop's plans round otherwise in the programs of the tests, which XLA does not optimise.
+    table = [[re.split(" {2,}", line) for line in text.splitlines()] for text in (printed[1], shown)]
+    assert [(row[0], row[1], row[3]) for row in table[0]] == [(row[0], row[1], row[3]) for row in table[1][-4:]]
+    assert len(names["results"]) == 1800
 
 
 def test_readme_is_short():
     assert len(README.read_text().splitlines()) <= 180
-
-
-@pytest.mark.slow
-@pytest.mark.processes
-def test_script_of_the_engine_page_runs(tmp_path):
-    """Runs as a file, since its workers import it. tests/engine always tries a pool; Dask is tried with slow tests."""
-    (tmp_path / "script.py").write_text(SCRIPTS[0])
-    flags = [flag for flag in os.environ["XLA_FLAGS"].split() if "device_count" not in flag]
-    done = subprocess.run(
-        [sys.executable, "script.py"],
-        cwd=tmp_path,
-        env=os.environ | {"XLA_FLAGS": " ".join(flags)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    processes, dask = done.stdout.splitlines()
-    assert processes == dask
 
 
 @pytest.mark.parametrize(

@@ -44,53 +44,9 @@ accelerator a round with small arrays works on `scalars`: each array entry is a 
 ordinary sweep of a random share of the tasks into the same store. If a worker fails, only the runs that it had not
 written are lost: Dask runs its shard again; with other executors, make the call again. Workers that cannot reach the
 folder, or have no store, run a shard in memory and return its runs, so that a lost worker loses its whole shard: choose
-4 to 10 shards per worker, of minutes each. Functions travel by cloudpickle, so
-lambdas and notebooks work. A copy of a process in which JAX has run, made by `os.fork()`, hangs at its first sweep:
-start new processes ("spawn"). This script needs `pip install '.[cluster]'`:
-
-```python
-import jax
-import jaxbandits
-from distributed import Client, LocalCluster
-from jaxbandits import linear
-
-
-def build(delta, key):
-    instance = linear.soare(5)
-    return linear.lingape(instance.arms, delta=delta, leap=65536), linear.environment(instance)
-
-
-if __name__ == "__main__":  # the workers import this file
-    jax.config.update("jax_enable_x64", True)  # goes with the call to the workers
-    settings = dict(seeds=20, key=jax.random.key(0), max_rounds=100_000, shards=2, lanes=16)
-    deltas = jax.numpy.array([0.1, 0.01, 0.001])
-
-    with jaxbandits.process_pool(2) as workers:  # processes of this machine, which share out its cores
-        results = jaxbandits.sweep(build, deltas, **settings, store="runs/processes", executor=workers)
-    print(results.summary()["pulls_mean"])
-
-    one_core = {"NPROC": "1"}  # read by XLA and jaxbandits: workers on one machine do not compete for its cores
-    with LocalCluster(n_workers=2, threads_per_worker=1, env=one_core) as cluster, Client(cluster) as client:
-        results = jaxbandits.sweep(build, deltas, **settings, store="runs/dask", executor=client.get_executor())
-    print(results.summary()["pulls_mean"])
-```
-
-On SLURM, let dask-jobqueue start the workers, or hand over the executor of submitit; the store lies on the shared file
-system. One worker a GPU:
-
-```
-cluster = SLURMCluster(cores=1, processes=1, job_cpu=4, memory="32GB", job_extra_directives=["--gres=gpu:1"])
-cluster.scale(jobs=16)
-results = sweep(build, deltas, ..., store="/scratch/soare", executor=Client(cluster).get_executor(), shards=64)
-
-executor = submitit.AutoExecutor("/scratch/logs")  # each shard is a job of its own
-executor.update_parameters(gpus_per_node=1, cpus_per_task=4, timeout_min=480)
-results = sweep(build, deltas, ..., store="/scratch/soare", executor=executor, shards=16)
-
-# Eight GPUs of one machine. The calling process must not take their memory: start it with JAX_PLATFORMS=cpu.
-with process_pool(8, gpus=range(8)) as workers:
-    results = sweep(build, deltas, ..., store="runs/soare", executor=workers, shards=16)
-```
+4 to 10 shards per worker, of minutes each. Functions travel by cloudpickle, so lambdas and notebooks work. A copy of a
+process in which JAX has run, made by `os.fork()`, hangs at its first sweep: start new processes ("spawn"). The
+tutorials (`experiments/tutorials`) have scripts for processes, Dask, SLURM and GPUs.
 
 Within a process a program is compiled once: a second sweep of the same `build` under another key, or with other values
 in a table of as many rows, compiles nothing. `jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled

@@ -148,8 +148,8 @@ def sweep(
         Results with `columns`, ordered by row and seed: row, seed, the numbers of the table (task.NAME, or task if the
         table is one array), status, pulls, rounds, answer (a structured answer: answer.FIELD), curves (curve.NAME, and
         their marks as curve.pulls or curve.rounds) and the metrics. If the environment has a stream, `stream` holds two
-        words that identify it. With several rules, `rule` is the third column, and the runs of one rule follow those of
-        another in the dict's order; other columns are those that all rules have, as in `jaxbandits.concatenate`, and
+        words that identify it. With several rules, `rule` is the third column, and the rules follow one another in
+        the dict's order; other columns are those that all rules have, as in `jaxbandits.concatenate`, and
         `stats` adds them up. Arrays of the table, such as arms, are not repeated for every run. They are
         `tasks[row]`, in a store `_tasks.parquet`; `metrics` may return them to put them beside each run.
         Equal arguments, lanes, chunk and kind of device (on a CPU: of processor) give equal bits, on any number of
@@ -332,7 +332,7 @@ def _sweep_into_store(
 ) -> dict[str, Results]:
     """Runs what a store lacks, and returns the runs of this call."""
     with contextlib.ExitStack() as stack:
-        folders = {ONLY: folder}
+        names, folders = {}, {ONLY: folder}
         try:
             if ONLY in jobs:
                 refuse_rules(folder)
@@ -352,8 +352,9 @@ def _sweep_into_store(
                 raise
             # The first error says more: the store cannot be written.
             with contextlib.suppress(OSError):
-                results = {rule: read_finished(job, folders[rule], layout) for rule, job in jobs.items()}
-                if None not in results.values():
+                read = {rule: read_finished(job, folders[rule], layout) for rule, job in jobs.items()}
+                results = {rule: each for rule, each in read.items() if each is not None}
+                if len(results) == len(jobs):
                     return results
             raise
 

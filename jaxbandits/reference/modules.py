@@ -3,6 +3,7 @@
 import importlib
 import inspect
 import re
+import typing
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -149,6 +150,9 @@ def module_entries(modules: list[Any]) -> list[dict[str, str]]:
     for member in public_members(modules):
         role = role_of(member)
         text = member.docstring
+        if role == "Constants" and not text and typing.get_origin(member.default_value) is None:
+            # A number without a word about it is no answer to a question; an alias of a type is one.
+            continue
         if member.kind == "class":
             fields = [each for each in member.own_members if not each.name.startswith("_")]
             text = "\n\n".join([text, *(f"{each.name} {each.docstring}" for each in fields)])

@@ -127,8 +127,8 @@ CALLS = {
     "compare": Call(
         jaxbandits.compare,
         {"a": RESULTS, "b": RESULTS, "by": "row", "paired": False},
-        # Numbers of a sweep may be NaN, and several columns may name a group.
-        fine={"a": ("nan_inside",), "b": ("nan_inside",), "by": ("list",)},
+        # Several columns may name a group.
+        fine={"by": ("none", "list")},
     ),
     "memoryless": Call(jaxbandits.memoryless, {"noise": NOISE.noise, "respond": lambda action, noise: action * noise}),
     "load": Call(jaxbandits.load, {"store": FOLDER.name}),
@@ -149,6 +149,11 @@ CALLS = {
         lambda *, by, cluster: RESULTS.summary(by=by, cluster=cluster),
         {"by": "row", "cluster": "seed"},
         fine={"by": ("none", "list"), "cluster": ("none", "list")},
+    ),
+    "table": Call(
+        lambda *, y, by, across, cluster: RESULTS.table(y, by, across=across, cluster=cluster),
+        {"y": "pulls", "by": "row", "across": "seed", "cluster": "row"},
+        fine={"y": ("list",), "by": ("none", "list"), "across": ("none",), "cluster": ("none", "list")},
     ),
     "where": Call(
         lambda *, seed, pulls: RESULTS.where(seed=seed, pulls=pulls),

@@ -20,13 +20,13 @@ import pytest
 
 from jaxbandits import cpe, feedback, fullbandit, kcenter, kernel, linear, mab
 
-TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "engine", "numerics")
+TABLES = ("linear", "fullbandit", "kcenter", "cpe", "kernel", "mab", "feedback", "rare", "engine", "numerics")
 CALLS = {
     f"{table}.{name}": call
     for table in TABLES
     for name, call in importlib.import_module(f"checks.{table}").CALLS.items()
 }
-FAMILIES = TABLES[:7]
+FAMILIES = TABLES[:8]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),

@@ -89,10 +89,10 @@ def test_group_values_are_kept_exactly():
     summary = results.summary(by=("limit", "delta"))
     assert summary["limit"].tolist() == [BIG + 1, BIG, BIG]
     assert summary["limit"].dtype == np.int64
-    np.testing.assert_array_equal(summary["delta"], np.asarray([0.1, 0.2, 0.1], np.float32))
+    np.testing.assert_array_equal(summary["delta"], np.asarray([0.1, 0.1, 0.2], np.float32))
     assert summary["delta"].dtype == np.float32
-    np.testing.assert_array_equal(summary["x_mean"], [2, 2, 4])
-    np.testing.assert_array_equal(results.summary(by=("delta", "limit"))["x_mean"], [2, 2, 4])
+    np.testing.assert_array_equal(summary["x_mean"], [2, 4, 2])
+    np.testing.assert_array_equal(results.summary(by=("delta", "limit"))["x_mean"], [2, 4, 2])
 
 
 def test_group_values_of_any_scalar_kind():
@@ -251,7 +251,19 @@ def test_compare_by_hand():
     }
     for name, expected in counts.items():
         np.testing.assert_array_equal(compared[name], expected)
-    assert set(compared) == {*counts, "pulls_difference", "pulls_se", "pulls_ks", "pulls_p"}
+    statistics = [
+        "difference",
+        "difference_low",
+        "difference_high",
+        "se",
+        "ratio",
+        "ratio_low",
+        "ratio_high",
+        "ks",
+        "p",
+    ]
+    assert set(compared) == {*counts, *(f"pulls_{name}" for name in (*statistics, "ks", "p"))}
+    np.testing.assert_allclose(compared["pulls_ratio"], [15 / 16, np.nan])
     # row 0: means 15 and 16; squared standard errors 50 / 2 and 21 / 3
     np.testing.assert_array_equal(compared["pulls_difference"], [-1, np.nan])
     np.testing.assert_allclose(compared["pulls_se"], [np.sqrt(32), np.nan])
@@ -268,12 +280,14 @@ def test_comparison_does_not_depend_on_the_order_of_runs():
     other = table(row=np.arange(40) % 5, x=rng.normal(size=40))
     one = compare(table(**columns), other)
     two = compare(table(**{name: values[order] for name, values in columns.items()}), other)
-    for name, values in one.items():
-        np.testing.assert_allclose(values, two[name], rtol=1e-12)
     swapped = compare(other, table(**columns))
-    np.testing.assert_allclose(swapped["x_difference"], -one["x_difference"], rtol=1e-12)
-    np.testing.assert_array_equal(swapped["censored_b"], one["censored_a"])
-    np.testing.assert_allclose(swapped["x_p"], one["x_p"], rtol=1e-9)
+    # Groups are in the order in which they appear in the first sweep.
+    first, second, third = (np.argsort(compared["row"]) for compared in (one, two, swapped))
+    for name, values in one.items():
+        np.testing.assert_allclose(values[first], two[name][second], rtol=1e-12)
+    np.testing.assert_allclose(swapped["x_difference"][third], -one["x_difference"][first], rtol=1e-12)
+    np.testing.assert_array_equal(swapped["censored_b"][third], one["censored_a"][first])
+    np.testing.assert_allclose(swapped["x_p"][third], one["x_p"][first], rtol=1e-9)
 
 
 def test_kolmogorov_smirnov_with_ties():
@@ -360,3 +374,15 @@ def test_stats_advise_on_lanes_and_chunk(changes, advice):
     settings |= {"lanes": 64, "devices": 1, "batches": 2, "chunk": 256, "bytes": 100, "finished": 1000}
     suggestion = Stats(**settings | changes).advice
     assert re.match(advice, suggestion) if advice else suggestion == ""
+
+
+def test_groups_of_two_columns_stand_together_by_the_first():
+    """The runs of a rule come one after the other; a table by delta and rule has the rules of each delta together."""
+    results = table(row=[0, 1, 0, 1], rule=["b", "b", "a", "a"], delta=[0.1, 0.01, 0.1, 0.01], x=[1.0, 2.0, 3.0, 4.0])
+    summary = results.summary(by=("delta", "rule"))
+    assert list(zip(summary["delta"], summary["rule"], strict=True)) == [
+        (0.1, "b"),
+        (0.1, "a"),
+        (0.01, "b"),
+        (0.01, "a"),
+    ]

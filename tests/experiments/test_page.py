@@ -6,8 +6,9 @@ import shutil
 import numpy as np
 import pytest
 
-from experiments import page
+from experiments import experiments, page
 from experiments.files import save
+from experiments.page import items, tables
 from experiments.report import Claim, Line, Report, record
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
@@ -64,10 +65,10 @@ def test_page_has_verdicts_figures_and_escaped_text(tmp_path):
 
 
 def test_verdicts():
-    assert page.verdict_of("linear_table1", 2, 2, [True], True) == "reproduced"
-    assert page.verdict_of("linear_table1", 0, 2, [False], True) == "not reproduced"
-    assert page.verdict_of("cpe_gap", 0, 0, [True], False) == "holds"
-    assert page.verdict_of("kernel_public_code", 0, 0, [], False) == "measured"
+    assert items.verdict_of("linear_table1", 2, 2, [True], True) == "reproduced"
+    assert items.verdict_of("linear_table1", 0, 2, [False], True) == "not reproduced"
+    assert items.verdict_of("cpe_gap", 0, 0, [True], False) == "holds"
+    assert items.verdict_of("kernel_public_code", 0, 0, [], False) == "measured"
 
 
 @pytest.mark.parametrize(
@@ -87,16 +88,17 @@ def test_verdicts():
 def test_items_of_the_paper_have_its_names(name, about, title, shown, tmp_path):
     run = {"seconds": 1, "pulls": 0}
     (tmp_path / f"{name}.json").write_text(json.dumps(record(Report(title, [], [], {}, None)) | run))
-    item = page.item_of(tmp_path, name, about, "")
+    item = items.item_of(tmp_path, name, about, "")
     assert item["item"] == shown
     assert item["title"] == title.removeprefix("Figure 3 of Kuroki et al. (2020): ")
 
 
 def test_the_verdict_is_in_the_second_column():
     line = json.loads(json.dumps(record(Report("", [Line("x", np.nan, np.nan, printed=1.0)], [], {}, None))))
-    assert list(page.rows_of(line)[0].items())[:2] == [("quantity", "x"), ("verdict", "differs")]
+    assert list(items.rows_of(line)[0].items())[:2] == [("quantity", "x"), ("verdict", "differs")]
     grid = record(Report("", [], [], {}, None, grid=[{"n": "1", "paper": "2 +- 1", "verdict": "agrees"}]))
-    assert list(page.typeset(page.rows_of(grid))[0].items()) == [("n", "1"), ("verdict", "agrees"), ("paper", "2 ± 1")]
+    shown = items.typeset(items.rows_of(grid))
+    assert list(shown[0].items()) == [("n", "1"), ("verdict", "agrees"), ("paper", "2 ± 1")]
 
 
 @pytest.mark.skipif(CHROMIUM is None, reason="needs Chromium: apt install chromium")
@@ -153,3 +155,25 @@ def test_in_a_browser(tmp_path):
         browser.close()
     assert messages == []
     assert [url for url in requests if not url.startswith(("file:", "data:"))] == []
+
+
+def test_tables_prefer_records_of_full_size(tmp_path, monkeypatch):
+    written(tmp_path)
+    record = json.loads((tmp_path / "kernel_beta.json").read_text())
+    command = "python -m experiments kernel_beta --out /a/b"
+    (tmp_path / "kernel_beta.json").write_text(json.dumps(record | {"command": command, "stamp": "s"}))
+    monkeypatch.setattr(tables, "RECORDS", tmp_path / "records")
+    assert tables.keep(tmp_path, list(NAMES)) == list(NAMES)
+    (tmp_path / "kernel_beta.json").write_text(json.dumps(record))
+    assert tables.keep(tmp_path, ["kernel_beta"]) == []  # a quick run does not replace a full one
+    assert "/a/b" not in (tmp_path / "records" / "kernel_beta.json").read_text()
+    text = tables.markdown(tmp_path / "records", NAMES | {"linear_width": "Widths."})
+    assert "2 of 3\nare of quick runs" in text
+    assert "No record yet: `linear_width`." in text
+    assert "### `kernel_beta`: beta" in text
+    assert "- Fails: <b>flat</b>: no" in text
+    assert "`python -m experiments kernel_beta`: 1 min 1 s, 2 x cpu; jax 0." in text
+
+
+def test_result_tables_are_the_ones_of_the_records():
+    assert tables.PAGE.read_text() == tables.markdown(tables.RECORDS, experiments())

@@ -42,7 +42,7 @@ def pfws(
         delta: () in (0, 1), allowed probability of error.
         noise_scale: () > 0, in units of reward.
         threshold: threshold of the log likelihood ratio, one of `jaxbandits.numerics.thresholds` or
-            `proved_threshold(problem)`. The default `gk16` is used in experiments; it has no proof.
+            `proved_threshold(problem)`. If None, `gk16`, a heuristic: no proof bounds its error by delta.
         cover: int (M, K), actions that hold every arm; `small_cover(problem)` by default.
         draws: n >= 1, number of points that the gradient is averaged over: min(n, ceil(t^(1/4))) at play t.
         independent: if True, the points are independent, as in the paper, at n (K + 1) random numbers per round. If

@@ -7,63 +7,71 @@ from typing import Any
 import numpy as np
 
 from jaxbandits import checks
+from jaxbandits.engine.results.intervals import difference_interval, ratio_interval
 from jaxbandits.engine.results.pairing import matched, paired_statistics, streams_of
 from jaxbandits.engine.results.runs import Results
 from jaxbandits.engine.results.statistics import (
+    by_appearance,
     count_endings,
     describe,
     finished_runs,
     group_names,
-    grouped,
     is_measured,
     scalar_columns,
     with_groups,
 )
+from jaxbandits.engine.results.summaries import Summary, default_names
 
 
-def compare(
-    a: Results, b: Results, *, by: str | tuple[str, ...] = "row", paired: bool = False
-) -> dict[str, np.ndarray]:
-    """Compares two sweeps group by group: the difference of the means, and a test of equal distributions.
+def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, paired: bool = False) -> Summary:
+    """Compares two sweeps group by group: differences and ratios of the means, and a test of equal distributions.
 
     Statistics are taken over the finished runs, as in `Results.summary`. If runs were censored or failed, the finished
     ones are a selection, since the budget cuts off the longest runs, and the selections in `a` and `b` differ. Read
     `censored_a` and `censored_b` first, and repeat the sweep with a larger budget if they are not zero.
 
-    Unless `paired`, the runs of `a` are assumed to be independent of the runs of `b`. Two sweeps under one root key
-    share the noise of every task, and then neither the standard error nor the p-value holds: give each sweep its own
-    key.
+    Unless `paired`, the runs of `a` are assumed to be independent of the runs of `b`. The same (row, seed) of two
+    sweeps under one root key has the same random numbers, so errors, intervals and p-values do not hold: a warning
+    says so. Two ways out: give each sweep a key of its own, or pair the runs.
 
     With `paired`, runs that received the same rewards form pairs (`jaxbandits.streams`), which makes the standard
-    error of a difference several times smaller if the two algorithms behave alike. This requires a shared stream. Two
-    sweeps under one root key without `stream=` have the same random numbers in the same rounds, but share no arm's
-    rewards: their stopping times have a correlation of 0.05 to 0.35, with a stream 0.85 to 0.99.
+    error of a difference several times smaller if the two algorithms behave alike. This requires environments with
+    `stream=`. Two sweeps under one root key without it have the same random numbers in the same rounds, but share no
+    arm's rewards: their stopping times have a correlation of 0.05 to 0.35, with a stream 0.85 to 0.99.
 
     Args:
-        a: one sweep. `jaxbandits.load` returns the Results of a store.
+        a: one sweep, or one rule of several: `results.where(rule="RAGE")`. `jaxbandits.load` returns the Results of a
+            store.
         b: the other sweep.
         by: name or names of the columns whose values define the groups, scalar and of the same kind (integer, floating
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
-            group: `row` presumes that the tables of tasks are the same.
-
+            group: `row` presumes that the tables of tasks are the same. If None, `row`, and `rule` if both sweeps
+            have several rules.
         paired: if True, compares runs with the same stream. Within a group, a sweep must have each stream once, and
             every run of the sweep with fewer runs must have a partner.
 
     Returns:
-        dict of arrays with one entry for every group that both sweeps have, in the order of the groups' values: the
-        columns of `by`; the counts `runs_a`, `finished_a`, `stopped_a`, `censored_a`, `failed_a` and the same for b;
-        and for every other real scalar column NAME that both have:
+        Mapping of arrays, which prints as a table, with one entry for every group that both sweeps have, in the order
+        in which the groups appear in `a`: the columns of `by`; the counts `runs_a`, `finished_a`, `stopped_a`,
+        `censored_a`, `failed_a` and the same for b; and for every other real scalar column NAME that both have:
             NAME_difference: mean of a minus mean of b, NaN if either has no finished run.
             NAME_se: standard error of the difference, NaN if either has fewer than two finished runs.
+            NAME_difference_low, NAME_difference_high: 95 % confidence interval of the difference, by Welch's t; of two
+                shares (boolean columns), Newcombe's score interval.
+            NAME_ratio, NAME_ratio_low, NAME_ratio_high: mean of a over mean of b, and its 95 % confidence interval by
+                the delta method on the logarithm with Welch's degrees of freedom. NaN unless both means are positive.
+                The interval needs means that are several standard errors above 0.
             NAME_ks: two-sample Kolmogorov-Smirnov statistic, the largest distance between the two empirical
                 distribution functions, NaN if either has no finished run.
-            NAME_p: two-sided p-value of this statistic, from `scipy.stats.ks_2samp`; conservative if values are tied,
-                and not corrected for the number of groups and columns.
-        With `paired`, statistics are taken over the pairs whose runs are both finished. The dict also has the count
-        `pairs`, and instead of the last two columns:
+            NAME_p: two-sided p-value of this statistic, from `scipy.stats.ks_2samp`, conservative if values are tied;
+                of two shares, of Fisher's exact test. Not corrected for the number of groups and columns.
+        With `paired`, statistics are taken over the pairs whose runs are both finished. Intervals are Student's,
+        Newcombe's for pairs, and the delta method's on the pairs. There also is the count `pairs`, and instead of the
+        last two columns:
             NAME_correlation: correlation between the two runs of a pair.
             NAME_gain: factor by which NAME_se would be larger for equally many independent runs.
-            NAME_p: p-value of Student's t-test for a mean difference of 0, not corrected either.
+            NAME_p: p-value of Student's t-test for a mean difference of 0; of two shares, of McNemar's exact test. Not
+                corrected either.
 
     Raises:
         ValueError: `a` or `b` is no Results, `by` does not fit (see `Results.summary`), the sweeps have no group in
@@ -99,7 +107,12 @@ def compare(
         for name, values in scalar_columns(a.columns).items()
         if name in scalar_columns(b.columns)
     }
+    if by is None:
+        sides = [default_names({name: pair[side] for name, pair in scalar.items()}) for side in (0, 1)]
+        by = min(sides, key=len)
     names = group_names(by, scalar)
+    if not paired:
+        _warn_of_shared_numbers(a, b)
     for name in names.values():
         kinds = [values.dtype for values in scalar[name]]
         if kinds[0].kind != kinds[1].kind:
@@ -113,7 +126,7 @@ def compare(
     ]
     # One table with the runs of both, in which every group is a pair of groups: the runs of a and the runs of b.
     joint = {name: np.concatenate(scalar[name]) for name in ("status", *names.values(), *measured)}
-    first, group = grouped([joint[name] for name in names.values()])
+    first, group = by_appearance([joint[name] for name in names.values()])
     pair = 2 * group + np.repeat([0, 1], [len(values) for values in scalar["status"]])
     counts = count_endings(joint["status"], pair, 2 * len(first))
     order = finished_runs(joint["status"], pair)
@@ -138,24 +151,53 @@ def compare(
         for name in measured:
             tables = [paired_statistics(*joint[name][part].T) for part in np.split(runs, ends)]
             compared |= {f"{name}_{key}": np.array([table[key] for table in tables]) for key in tables[0]}
-        return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
-    for name in measured:
-        values = joint[name]
-        table = describe(values, order=order, counts=counts["finished"])
-        mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
-        # Integers stay integers: large ones would be tied as floating-point numbers.
-        exact = values[order] if np.issubdtype(values.dtype, np.integer) else values[order].astype(float)
-        groups = np.split(exact, ends)
-        tests = np.array([_kolmogorov_smirnov(*groups[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
-        with np.errstate(invalid="ignore"):  # the difference of two infinite means is NaN
-            difference = mean[:, 0] - mean[:, 1]
-        compared |= {
-            f"{name}_difference": difference,
-            f"{name}_se": np.hypot(se[:, 0], se[:, 1]),
-            f"{name}_ks": tests[:, 0],
-            f"{name}_p": tests[:, 1],
-        }
-    return with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared)
+    else:
+        finished = counts["finished"].reshape(-1, 2)[common]
+        for name in measured:
+            values = joint[name]
+            table = describe(values, order=order, counts=counts["finished"])
+            mean, se = (table[key].reshape(-1, 2)[common] for key in ("mean", "se"))
+            # Integers stay integers: large ones would be tied as floating-point numbers.
+            exact = values[order] if values.dtype.kind in "biu" else values[order].astype(float)
+            groups = np.split(exact, ends)
+            tests = np.array([_test(*groups[2 * g : 2 * g + 2]) for g in np.flatnonzero(common)])
+            statistics = difference_interval(
+                (mean[:, 0], mean[:, 1]),
+                (se[:, 0], se[:, 1]),
+                (finished[:, 0], finished[:, 1]),
+                of_shares=values.dtype == bool,
+            )
+            statistics |= ratio_interval(
+                (mean[:, 0], mean[:, 1]), (se[:, 0], se[:, 1]), (finished[:, 0], finished[:, 1])
+            )
+            statistics |= {"ks": tests[:, 0], "p": tests[:, 1]}
+            compared |= {f"{name}_{key}": statistic for key, statistic in statistics.items()}
+    return Summary(
+        with_groups({name: joint[full][first[common]] for name, full in names.items()}, compared), tuple(names)
+    )
+
+
+def _warn_of_shared_numbers(a: Results, b: Results) -> None:
+    """Warns if runs of two sweeps share random numbers, so that they are not independent."""
+    have_streams = all(sweep.columns.get("stream", np.zeros(0)).ndim == 2 for sweep in (a, b))
+    share_streams = have_streams and len(np.intersect1d(*(streams_of("a", sweep.columns) for sweep in (a, b)))) > 0
+    if a.root is None or a.root != b.root or not {"row", "seed"} <= a.columns.keys() & b.columns.keys():
+        share_keys = False
+    else:
+        tasks = [sweep.columns["row"].astype(np.int64) << 32 | sweep.columns["seed"] for sweep in (a, b)]
+        share_keys = len(np.intersect1d(*tasks)) > 0
+    if not (share_streams or share_keys):
+        return
+    advice = (
+        "Call compare with paired=True"
+        if share_streams
+        else "Give the environments stream=key in build and call compare with paired=True"
+    )
+    checks.warn(
+        "a and b share random numbers (one root key, the same rows and seeds), so their runs are not independent, and "
+        f"errors, intervals and p-values do not hold. {advice}, or run each sweep under a key of its own.",
+        stacklevel=3,
+    )
 
 
 def _check_results(name: str, sweep: Any) -> None:
@@ -165,13 +207,16 @@ def _check_results(name: str, sweep: Any) -> None:
     checks.instance(name, sweep, Results)
 
 
-def _kolmogorov_smirnov(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Computes the two-sample statistic and its p-value (2,)."""
+def _test(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Computes the two-sample statistic of Kolmogorov and Smirnov, and a p-value (2,), of two shares Fisher's."""
     # Importing SciPy takes a quarter of a second, and only `compare` needs it.
     from scipy import stats
 
     if not (len(a) and len(b)):
         return np.full(2, np.nan)
+    if a.dtype == bool:
+        counts = [[int(side.sum()), int((~side).sum())] for side in (a, b)]
+        return np.array([abs(a.mean() - b.mean()), stats.fisher_exact(counts)[1]])
     with warnings.catch_warnings():
         # For almost equal samples SciPy's exact p-value may round to slightly more than 1: it warns and approximates.
         warnings.filterwarnings("ignore", "ks_2samp: Exact calculation unsuccessful", RuntimeWarning)

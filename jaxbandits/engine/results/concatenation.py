@@ -68,4 +68,5 @@ def concatenate(sweeps: Mapping[Any, Results] | Sequence[Results], *, name: str 
             columns[each] = np.concatenate(pieces)
     leading = {each: columns.pop(each) for each in ("row", "seed") if each in columns}
     stats = [results.stats for results in all_results if results.stats is not None]
-    return Results(leading | columns, added(stats))
+    roots = {results.root for results in all_results}
+    return Results(leading | columns, added(stats), roots.pop() if len(roots) == 1 else None)

@@ -11,6 +11,11 @@ import warnings
 import numpy as np
 
 from jaxbandits.checks import show
+from jaxbandits.engine.results.intervals import TAIL, around_ratio, newcombe, paired_phi
+
+# Statistics of paired values, by the ending of their column.
+PAIRED = ("difference", "se", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
+PAIRED += ("correlation", "gain", "p")
 
 
 def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.ndarray) -> np.ndarray:
@@ -62,24 +67,39 @@ def streams_of(name: str, columns: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def paired_statistics(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
-    """Computes mean and standard error of the differences of paired values (n,), and the gain by pairing.
+    """Computes mean and standard error of the differences of paired values (n,), intervals, and the gain by pairing.
 
-    The p-value is from Student's t-test for a mean difference of 0.
+    The p-value is from Student's t-test for a mean difference of 0; of boolean values, from McNemar's exact test.
     """
     # Importing SciPy takes a quarter of a second, and only `compare` needs it.
     from scipy import stats
 
+    answers = (a, b) if a.dtype == bool else None
     a, b = a.astype(float), b.astype(float)
     n = len(a)
     if n == 0:
-        return dict.fromkeys(("difference", "se", "correlation", "gain", "p"), np.nan)
-    mean = float(np.mean(a - b))
-    if n == 1:
-        return {"difference": mean} | dict.fromkeys(("se", "correlation", "gain", "p"), np.nan)
+        return dict.fromkeys(PAIRED, np.nan)
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # values may be constant or infinite
+        mean = float(np.mean(a - b))
+        means = np.mean(a), np.mean(b)
+        if n == 1:
+            ratio = means[0] / means[1] if min(means) > 0 else np.nan
+            return dict.fromkeys(PAIRED, np.nan) | {"difference": mean, "ratio": float(ratio)}
+        quantile = stats.t.ppf(1 - TAIL, n - 1)
         se = np.std(a - b, ddof=1) / np.sqrt(n)
         unpaired_se = np.sqrt((np.var(a, ddof=1) + np.var(b, ddof=1)) / n)
         correlation = np.mean((a - a.mean()) * (b - b.mean())) / (np.std(a) * np.std(b))
+        low, high = mean - quantile * se, mean + quantile * se
         p = float(2 * stats.t.sf(abs(np.float64(mean) / se), n - 1))
-        return {"difference": mean, "se": se, "correlation": correlation, "gain": unpaired_se / se, "p": p}
+        if answers is not None:
+            runs = np.array(n), np.array(n)
+            low, high = newcombe(means, runs, paired_phi(*answers))
+            discordant = int(np.sum(answers[0] & ~answers[1])), int(np.sum(~answers[0] & answers[1]))
+            p = float(min(1.0, 2 * stats.binom.cdf(min(discordant), sum(discordant), 0.5)))
+        ratio = means[0] / means[1] if min(means) > 0 else np.float64(np.nan)
+        # The logarithm of the ratio changes with a pair as its values do in units of their means.
+        half = quantile * np.std(a / means[0] - b / means[1], ddof=1) / np.sqrt(n)
+        gained = {"correlation": correlation, "gain": unpaired_se / se, "p": p}
+    differences = {"difference": mean, "se": se, "difference_low": low, "difference_high": high}
+    return differences | around_ratio(ratio, half) | gained

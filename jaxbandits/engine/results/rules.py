@@ -5,9 +5,8 @@ from collections.abc import Mapping
 
 from jaxbandits.engine.results.concatenation import concatenate
 from jaxbandits.engine.results.runs import Results
+from jaxbandits.engine.results.summaries import RULE
 from jaxbandits.engine.results.tables import column_name
-
-RULE = "rule"  # column with the name of each run's rule
 
 
 def of_rules(results: Mapping[str, Results]) -> Results:

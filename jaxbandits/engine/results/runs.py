@@ -9,14 +9,13 @@ import numpy as np
 
 from jaxbandits.checks import show
 from jaxbandits.engine.results.plots import draw
+from jaxbandits.engine.results.report import Table, tabulate
 from jaxbandits.engine.results.selection import chosen_runs
 from jaxbandits.engine.results.statistics import full_name
-from jaxbandits.engine.results.summaries import Summary, overview, summarise
+from jaxbandits.engine.results.summaries import Summary, overview, require_pandas, summarise
 from jaxbandits.engine.run.recording import is_curve, is_marks
 
 if TYPE_CHECKING:
-    from types import ModuleType
-
     import pandas
     import xarray
     from matplotlib.axes import Axes
@@ -152,7 +151,7 @@ class Results:
                 Numbers of floating-point type are compared in the type of the column, so 0.1 matches a float32 column.
 
         Returns:
-            Results with the runs that meet all conditions. `stats` remains that of the whole sweep.
+            Results with the runs that meet all conditions. `stats` still describes the whole sweep.
 
         Raises:
             ValueError: there is no such column, or no run has one of the values. The message names it.
@@ -181,8 +180,8 @@ class Results:
                 independent, runs of one need not be. If None, every run is independent of the others.
 
         Returns:
-            Mapping of arrays with one entry for every group, in the order in which the groups appear in the runs. It
-            prints as a table.
+            Mapping of arrays with one entry for every group, which prints as a table. Groups follow the first column of
+            `by`, then the next, each with its values in order of appearance:
 
             - the columns of `by`, values and dtypes unchanged;
             - the values of the table of tasks (`task.NAME`) that are the same in all runs of each group;
@@ -192,8 +191,8 @@ class Results:
               `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...). An array is described entry
               by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G);
             - for every boolean column NAME also the 95 % confidence interval of its probability, from `NAME_low` to
-              `NAME_high`: exact (Clopper and Pearson), or with `cluster` that of the effective number of runs (Korn
-              and Graubard).
+              `NAME_high`: exact (Clopper and Pearson), or with `cluster` for the effective number of runs (Korn and
+              Graubard).
 
             Statistics are taken over the finished runs alone. They are NaN if there are none (for the standard error,
             fewer than two; with `cluster`, fewer than two clusters) or one of their values is NaN. An infinite value
@@ -220,6 +219,56 @@ class Results:
         """
         return summarise(self.columns, by=by, cluster=cluster)
 
+    def table(
+        self,
+        y: str | tuple[str, ...] = "pulls",
+        by: str | tuple[str, ...] | None = None,
+        across: str | None = None,
+        cluster: str | tuple[str, ...] | None = None,
+    ) -> Table:
+        """Returns means as a table that prints, and has `to_markdown()` and `to_latex()`.
+
+        A number is given as mean +- standard error, with two significant digits of the error. A boolean column, such
+        as an error, is given as the share of runs with its exact 95 % interval. Both are over the finished runs; a
+        cell also says how many runs were censored or failed.
+
+        Args:
+            y: name or names of the columns to show: scalar results of the runs.
+            by: name or names of the columns whose values define the rows, in order of appearance. If None, the rule,
+                if there are several, and the numbers of the table of tasks that vary; otherwise `row`.
+            across: name of the column whose values stand side by side, such as `rule`. If None, every group has a row.
+            cluster: clusters within which runs are not independent, as in `summary`.
+
+        Raises:
+            ValueError: an argument names no such column, or `by` or `across` one that `y` names.
+
+        Example:
+            >>> columns = {"row": np.arange(8) // 2, "rule": np.repeat(["RAGE", "LinGapE"], 4)}
+            >>> columns |= {"status": np.ones(8, int), "task.delta": np.tile([0.1, 0.1, 0.01, 0.01], 2)}
+            >>> columns |= {"pulls": np.array([500, 540, 700, 750, 300, 320, 410, 400]), "wrong": np.arange(8) == 0}
+            >>> results = Results(columns, None)
+            >>> print(results.table(across="rule"))
+            delta       RAGE       LinGapE
+            0.1    520 +- 20     310 +- 10
+            0.01   725 +- 25  405.0 +- 5.0
+            >>> print(results.table(y="wrong", by="rule").to_markdown())
+            | rule | wrong |
+            | :-- | --: |
+            | RAGE | 0.25 [0.01, 0.81] |
+            | LinGapE | 0.00 [0.00, 0.60] |
+        """
+        return tabulate(self.columns, y=y, by=by, across=across, cluster=cluster)
+
+    def to_latex(
+        self,
+        y: str | tuple[str, ...] = "pulls",
+        by: str | tuple[str, ...] | None = None,
+        across: str | None = None,
+        cluster: str | tuple[str, ...] | None = None,
+    ) -> str:
+        """Returns means as a table in LaTeX, with the rules of the package booktabs. Arguments are as in `table`."""
+        return self.table(y, by, across=across, cluster=cluster).to_latex()
+
     def to_pandas(self, columns: Sequence[str] | None = None) -> "pandas.DataFrame":
         """Returns the runs as a data frame, one row for every run, with columns in the order of `columns`.
 
@@ -236,7 +285,7 @@ class Results:
             ModuleNotFoundError: pandas is not installed.
             ValueError: there is no such column.
         """
-        pandas = _pandas("to_pandas")
+        pandas = require_pandas("to_pandas")
         return pandas.DataFrame(
             {
                 name: values if values.ndim == 1 else pandas.Series(list(values), dtype=object)
@@ -271,7 +320,7 @@ class Results:
             1,10,2.5
             <BLANKLINE>
         """
-        pandas = _pandas("curves_to_pandas")
+        pandas = require_pandas("curves_to_pandas")
         marks = next((values for name, values in self.columns.items() if is_marks(name)), None)
         if marks is None:
             raise ValueError(f"results must have curves, which `record` makes, got columns {sorted(self.columns)}")
@@ -397,18 +446,14 @@ class Results:
         return {name: self.columns[full] for name, full in full_names.items() if full is not None}
 
 
-def _pandas(function: str) -> "ModuleType":
-    """Imports pandas, or raises `ModuleNotFoundError` with the name of the function that needs it."""
-    try:
-        import pandas
-    except ModuleNotFoundError as error:
-        raise ModuleNotFoundError(f"{function} needs pandas: pip install pandas") from error
-    return pandas
-
-
 def of_tasks(results: Results, rows: int, seeds: int) -> Results:
     """Restricts results to the first rows and seeds."""
     chosen = (results.columns["row"] < rows) & (results.columns["seed"] < seeds)
     if chosen.all():
         return results
     return results._of_runs(chosen)
+
+
+def root_numbers(key: dict[str, Any] | None) -> tuple[int, ...] | None:
+    """Returns the numbers of a root key from its description in a store; None if it has none."""
+    return None if key is None else tuple(int(number) for number in key["data"])

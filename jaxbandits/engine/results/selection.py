@@ -27,9 +27,9 @@ def chosen_runs(columns: dict[str, np.ndarray], conditions: Mapping[str, Any]) -
         full = full_name(name, scalar)
         if full is None:
             raise ValueError(f"{name} must be the name of a scalar column, one of {sorted(scalar)}")
-        is_one = isinstance(values, (str, bool, int, float, np.generic)) or np.ndim(values) == 0
+        is_several = isinstance(values, (list, tuple, range)) or np.ndim(values) > 0
         matches = np.zeros(len(chosen), bool)
-        for value in [values] if is_one else list(values):
+        for value in list(values) if is_several else [values]:
             equal = _equal(scalar[full], value)
             if not equal.any():
                 raise ValueError(f"{name} must be a value of a run, {_known(scalar[full])}, got {show(value)}")

@@ -22,7 +22,6 @@ ENDINGS = {
     "failed": FAILED,
 }
 NOT_SUMMARISED = ("row", "seed", "status", "stream")
-TAIL = 0.025  # probability of either side of an interval of 95 %
 # Numbers described at a time: 32 MB in double precision, however large a column is.
 MAX_NUMBERS = 2**22
 
@@ -92,12 +91,17 @@ def grouped(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 def by_appearance(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """Groups runs with equal values as `grouped` does, in the order in which the groups appear."""
-    first, group = grouped(columns)
-    order = np.argsort(first)
-    rank = np.empty(len(order), np.int64)
-    rank[order] = np.arange(len(order))
-    return first[order], rank[group]
+    """Groups runs with equal values as `grouped` does, in the order in which each column's values appear.
+
+    The first column varies slowest, whatever the order of the runs.
+    """
+    return grouped([_appearance(values) for values in columns])
+
+
+def _appearance(values: np.ndarray) -> np.ndarray:
+    """Numbers the distinct values of a column in the order in which they appear: int64 (runs,)."""
+    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse]
 
 
 def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[str, np.ndarray]:
@@ -195,54 +199,6 @@ def clustered_errors(
             squares[:, entry] = np.bincount(of_cell, weights=sums**2, minlength=len(counts))
         factor = np.where(clusters > 1, clusters / (clusters - 1), np.nan) / np.square(counts)
         return np.sqrt(squares * factor[:, None]).reshape(len(counts), *shape)
-
-
-def clopper_pearson(successes: np.ndarray, runs: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Computes exact 95 % confidence intervals of probabilities: from 0 to 1 where there are no runs.
-
-    Counts need not be integers. Source: Clopper and Pearson, Biometrika 26 (1934).
-    """
-    # Importing SciPy takes time, and only shares need it.
-    from scipy.special import betaincinv
-
-    successes, runs = np.broadcast_arrays(np.asarray(successes, float), np.asarray(runs, float))
-    failures = runs - successes
-    # The bounds of no success and of no failure are known; 1 stands for arguments that betaincinv refuses.
-    low = betaincinv(np.where(successes > 0, successes, 1), failures + 1, TAIL)
-    high = betaincinv(successes + 1, np.where(failures > 0, failures, 1), 1 - TAIL)
-    return np.where(successes > 0, low, 0.0), np.where(failures > 0, high, 1.0)
-
-
-def share_intervals(
-    share: np.ndarray, runs: np.ndarray, *, se: np.ndarray, clusters: np.ndarray | None
-) -> dict[str, np.ndarray]:
-    """Computes 95 % confidence intervals of shares (groups, ...), NaN without runs.
-
-    If runs are independent, the intervals are exact. In clusters, as many independent runs are assumed as would have
-    the same standard error, corrected for the degrees of freedom; where all runs agree, one run per cluster.
-    Source: Korn and Graubard, Survey Methodology 24 (1998).
-
-    Args:
-        share: (groups, ...), shares of the runs.
-        runs: int (groups,), number of runs.
-        se: (groups, ...), standard errors of the shares.
-        clusters: int (groups,), number of clusters; None if runs are independent.
-    """
-    wide = (slice(None), *(None,) * (share.ndim - 1))
-    effective = np.broadcast_to(runs[wide], share.shape).astype(float)
-    if clusters is not None:
-        from scipy.special import stdtrit
-
-        with np.errstate(all="ignore"):
-            quantiles = stdtrit(np.maximum(runs - 1, 1), 1 - TAIL) / stdtrit(np.maximum(clusters - 1, 1), 1 - TAIL)
-            known = share * (1 - share) / se**2 * np.square(quantiles)[wide]
-        agree = (share == 0) | (share == 1)
-        effective = np.where(agree, clusters[wide], np.minimum(effective, known))
-    # Fewer than two clusters say nothing about the error.
-    unknown = np.isnan(share) | np.isnan(effective) | ((clusters < 2)[wide] if clusters is not None else False)
-    effective = np.where(unknown, 0, effective)
-    low, high = clopper_pearson(np.where(unknown, 0, share * effective), effective)
-    return {"low": np.where(unknown, np.nan, low), "high": np.where(unknown, np.nan, high)}
 
 
 def constant_within(columns: dict[str, np.ndarray], first: np.ndarray, group: np.ndarray) -> dict[str, np.ndarray]:

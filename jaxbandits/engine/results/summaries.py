@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from jaxbandits.engine.results.intervals import share_intervals
 from jaxbandits.engine.results.printing import WIDTH, aligned, labels, with_error, with_interval
 from jaxbandits.engine.results.statistics import (
     by_appearance,
@@ -18,11 +20,15 @@ from jaxbandits.engine.results.statistics import (
     group_names,
     is_measured,
     scalar_columns,
-    share_intervals,
     with_groups,
 )
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.recording import is_marks
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import pandas
 
 RULE = "rule"  # column with the name of each run's rule, in a sweep of several
 MANY_GROUPS = 20  # number of groups above which printed results have one line per rule
@@ -71,6 +77,14 @@ class Summary(Mapping[str, np.ndarray]):
             lines.append(f"not shown: {', '.join(hidden)}")
         return "\n".join(lines)
 
+    def to_pandas(self) -> "pandas.DataFrame":
+        """Returns the numbers (groups,) as a data frame with one row per group; arrays are left out.
+
+        Raises:
+            ModuleNotFoundError: pandas is not installed.
+        """
+        return require_pandas("to_pandas").DataFrame(scalar_columns(self.columns))
+
     def _texts(self, stem: str, ending: str) -> list[str]:
         """Formats one statistic of a column, group by group, with its error or interval."""
         values = self.columns[f"{stem}_{ending}"]
@@ -81,6 +95,15 @@ class Summary(Mapping[str, np.ndarray]):
             interval = zip(values, self.columns[f"{prefix}low"], self.columns[f"{prefix}high"], strict=True)
             return [with_interval(*numbers) for numbers in interval]
         return [with_error(*numbers) for numbers in zip(values, self.columns[f"{stem}_se"], strict=True)]
+
+
+def require_pandas(function: str) -> "ModuleType":
+    """Imports pandas, or raises `ModuleNotFoundError` with the name of the function that needs it."""
+    try:
+        import pandas
+    except ModuleNotFoundError as error:
+        raise ModuleNotFoundError(f"{function} needs pandas: pip install pandas") from error
+    return pandas
 
 
 def _is_count(name: str) -> bool:
@@ -150,7 +173,7 @@ def overview(columns: dict[str, np.ndarray]) -> str:
     table = {n: x for n, x in summary.items() if is_task_column(n) and (labels(x) != labels(x[:1]) * len(x))}
     if len(summary["runs"]) > MANY_GROUPS and RULE in kept:
         summary, table = summarise(kept, by=RULE), {}
-    named = {name: summary[name] for name in summary.by} | {_short(name, columns): x for name, x in table.items()}
+    named = {name: summary[name] for name in summary.by} | {short_name(name, columns): x for name, x in table.items()}
     return f"{heading}\n{Summary(named | dict(summary), tuple(named))}"
 
 
@@ -159,7 +182,7 @@ def _is_overview(name: str) -> bool:
     return name in ("row", RULE, "status", "pulls") or is_task_column(name)
 
 
-def _short(name: str, columns: Mapping[str, np.ndarray]) -> str:
+def short_name(name: str, columns: Mapping[str, np.ndarray]) -> str:
     """Returns the short name of a column of the table of tasks, unless it stands for another column."""
     short = name.rpartition(".")[2]
     return short if full_name(short, columns) == name else name

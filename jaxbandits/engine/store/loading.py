@@ -9,7 +9,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.rules import of_rules
-from jaxbandits.engine.results.runs import Results
+from jaxbandits.engine.results.runs import Results, root_numbers
 from jaxbandits.engine.results.tables import number_columns, with_tasks
 from jaxbandits.engine.store.manifest import MANIFEST, column_kinds, expected_parts, read_manifest, stored_table
 from jaxbandits.engine.store.parts import Unfit, part_paths, read_part, stats_of, to_numpy
@@ -84,7 +84,8 @@ def load_one(folder: Path) -> Results:
     if tasks is None:
         text = "%s: %s is missing or damaged. Call the same sweep again to rewrite it."
         say(log, logging.WARNING, text, folder, TASKS)
-    return Results(with_tasks(columns, number_columns(_leaves(tasks or {}))), stats_of(all_metadata))
+    columns = with_tasks(columns, number_columns(_leaves(tasks or {})))
+    return Results(columns, stats_of(all_metadata), root_numbers(manifest["arguments"].get("key")))
 
 
 def _leaves(table: Table) -> dict[str, np.ndarray]:

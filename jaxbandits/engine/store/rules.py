@@ -81,5 +81,5 @@ def refuse_rules(folder: Path) -> None:
 
 
 def _is_plain(name: str) -> bool:
-    """True if a name is that of a folder right beneath its parent."""
+    """True if a folder of this name lies right beneath its parent."""
     return name not in ("", ".", "..") and Path(name).name == name

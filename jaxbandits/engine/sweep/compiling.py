@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 
-KEPT = 16  # number of cached programs; the one unused for longest is dropped
+KEPT = 64  # number of cached programs, two per rule of a sweep; the one unused for longest is dropped
 
 _known: dict[Hashable, Any] = {}  # cached programs, in the order of their last use
 _lock = threading.Lock()

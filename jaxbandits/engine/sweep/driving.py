@@ -32,10 +32,10 @@ import numpy as np
 from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.results.rules import RULE
-from jaxbandits.engine.results.runs import Results, Stats, of_tasks
+from jaxbandits.engine.results.runs import Results, Stats, of_tasks, root_numbers
 from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tasks
 from jaxbandits.engine.store import Writer, agree, check_call, finished, load_one, read_manifest, table_of
-from jaxbandits.engine.sweep.description import describe_sweep
+from jaxbandits.engine.sweep.description import describe_key, describe_sweep
 from jaxbandits.engine.sweep.layout import OpenLayout, completed, with_memory_advice
 from jaxbandits.engine.sweep.program import Lane, Limits, Program, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import Report
@@ -112,7 +112,8 @@ def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Result
     """Returns the Results of all runs of a sweep, in order, with the values of its table."""
     order = np.lexsort((columns["seed"], columns["row"]))
     columns = {name: values[order] for name, values in columns.items()}
-    return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), stats)
+    root = root_numbers(describe_key(job.key))
+    return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), stats, root)
 
 
 def prepare_for_store(job: Job, folder: Path, layout: OpenLayout, shard: Shard = Shard(0, 1)) -> Prepared:  # noqa: B008

@@ -25,8 +25,8 @@ def eb_tci(
 
     Arguments, result and errors: see `eb_tc`.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per round, and
-    one uniform number. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
+    heuristic. **Cost**: O(K) per round, and one uniform number. **Limit**: 2^31 - 1 pulls.
 
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited.
     """

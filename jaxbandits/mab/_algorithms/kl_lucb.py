@@ -22,9 +22,9 @@ def kl_lucb(
 
     Arguments, result and errors: see `lucb`.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. With small probability a run
-    never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls, for Bernoulli arms 2 K relative entropies.
-    **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
+    heuristic. With small probability a run never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls, for
+    Bernoulli arms 2 K relative entropies. **Limit**: 2^31 - 1 pulls.
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """

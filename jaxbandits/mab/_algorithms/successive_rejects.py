@@ -31,6 +31,22 @@ def successive_rejects(problem: Problem, *, horizon: Array | int, leap: int = 1)
     round. **Limit**: a horizon of 2^31 - 1.
 
     Source: Audibert, Bubeck and Munos (2010), Best arm identification in multi-armed bandits, Figure 3.
+
+    Example:
+        The error at three horizons, in one program:
+
+        >>> import jax
+        >>> from jaxbandits import grid, mab, sweep
+        >>> instance = mab.bernoulli([0.6, 0.5, 0.5, 0.4])
+        >>> def build(task, key):
+        ...     algorithm = mab.successive_rejects(instance.problem, horizon=task["horizon"], leap=1600)
+        ...     return algorithm, mab.environment(instance, algorithm)
+        >>> def error(task, outcome):
+        ...     return {"error": ~mab.is_right(instance, outcome.answer)}
+        >>> settings = {"key": jax.random.key(0), "metrics": error, "progress": False}
+        >>> results = sweep(build, grid(horizon=[100, 400, 1600]), seeds=400, horizon="horizon", **settings)
+        >>> print(results.summary()["error_mean"].round(2))
+        [0.36 0.1  0.  ]
     """
     check_problem(problem)
     checks.integer("horizon", horizon, least=problem.arms + 1, most=2**31 - 1)

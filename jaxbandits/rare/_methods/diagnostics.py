@@ -38,6 +38,9 @@ def pareto_k(weights: np.ndarray) -> float:
     if size < 5:
         return float("nan")
     ordered = np.sort(weights)
+    # Weights of a part may all be 0 in 64 bit.
+    if ordered[-1] == 0:
+        return float("nan")
     ordered = ordered / ordered[-1]
     x = ordered[-size:] - ordered[-size - 1]
     x = x[x > 0]

@@ -26,7 +26,7 @@ from jaxbandits.rare._methods.diagnostics import (
 from jaxbandits.rare._methods.learning import Past, Runs, cells_of, joined, next_mixture
 from jaxbandits.rare._methods.linear import Linear
 from jaxbandits.rare._methods.mixture import Mixture, log_mean
-from jaxbandits.rare._methods.models import Model, model_of, observed
+from jaxbandits.rare._methods.models import Model, model_of, observed, require_instance
 from jaxbandits.rare._methods.results import Events, RareResult
 
 ROUNDS = (4096, 1024, 1024, 1024, 1024)
@@ -37,18 +37,32 @@ FAILED = (Status.NONFINITE, Status.INVALID_ACTION, Status.EXHAUSTED)
 RESERVED = {"tasks", "seeds", "metrics", "key", "max_rounds", "horizon", "store"}
 
 
+class Settings(NamedTuple):
+    """Settings of an estimate."""
+
+    relative_error: float  # wanted standard error over the estimate
+    most_runs: int  # number of runs after which the estimate ends
+    rounds: tuple[int, ...]  # runs of each round of one learning
+    learnings: int  # number of learnings
+    store: Path | None  # folder of the finished runs
+    options: dict[str, Any]  # arguments of `sweep`
+
+
 class Plan(NamedTuple):
-    """Settings that both estimates share."""
+    """Everything that the runs of an estimate depend on."""
 
     model: Model
     build: Build
-    key: Key
-    max_rounds: int | None
+    key: Key  # root key
+    max_rounds: int | None  # budget of rounds; None for tails
     horizon: int | None  # pulls after which a run has not stopped, for tails
     wrong: Callable[[Any], bool]
-    block: int  # runs of one sweep, so that all sweeps are one program
-    store: Path | None
-    options: dict[str, Any]  # arguments of `sweep`
+    settings: Settings
+
+    @property
+    def block(self) -> int:
+        """Number of runs of one sweep, equal for all sweeps, so that they share one program."""
+        return self.settings.learnings * min(self.settings.rounds)
 
 
 def error_probability(
@@ -126,33 +140,24 @@ def error_probability(
     Optimally combining sampling techniques, for the balance heuristic; Cappe, Guillin, Marin and Robert (2004),
     Population Monte Carlo. Cells, broad strata and warnings are ours.
     """
-    model = model_of(build, instance, key)
-    if wrong is None:
-        expected = "have one best answer; give wrong for another question"
-        require(not model.is_tied, "instance", expected, "several that tie for the best")
-    else:
+    if wrong is not None:
         checks.function("wrong", wrong, "(answer)")
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
-    plan = _plan(
-        model,
-        build,
-        key=key,
-        max_rounds=max_rounds,
-        horizon=None,
-        wrong=wrong or model.is_wrong,
-        learnings=learnings,
-        rounds=rounds,
-        store=store,
-        options=sweep_arguments,
-    )
-    return _estimate(
-        plan,
+    settings = _settings(
         relative_error=relative_error,
         most_runs=most_runs,
         rounds=rounds,
         learnings=learnings,
-        alternatives=alternatives,
+        store=store,
+        options=sweep_arguments,
     )
+    _require_call(build, instance, key=key, alternatives=alternatives)
+    model = model_of(build, instance, key)
+    if wrong is None:
+        expected = "have one best answer; give wrong for another question"
+        require(not model.is_tied, "instance", expected, "several that tie for the best")
+    plan = Plan(model, build, key, max_rounds, None, wrong or model.is_wrong, settings)
+    return _estimate(plan, alternatives)
 
 
 def tail_probability(
@@ -197,75 +202,68 @@ def tail_probability(
 
     Source: as `error_probability`.
     """
-    model = model_of(build, instance, key)
     pulls = checks.whole("pulls", pulls, least=1, most=LARGEST)
-    plan = _plan(
-        model,
-        build,
-        key=key,
-        max_rounds=None,
-        horizon=pulls,
-        wrong=model.is_wrong,
-        learnings=learnings,
-        rounds=rounds,
-        store=store,
-        options=sweep_arguments,
-    )
-    return _estimate(
-        plan,
+    settings = _settings(
         relative_error=relative_error,
         most_runs=most_runs,
         rounds=rounds,
         learnings=learnings,
-        alternatives=alternatives,
+        store=store,
+        options=sweep_arguments,
     )
+    _require_call(build, instance, key=key, alternatives=alternatives)
+    model = model_of(build, instance, key)
+    plan = Plan(model, build, key, None, pulls, model.is_wrong, settings)
+    return _estimate(plan, alternatives)
 
 
-def _plan(
-    model: Model,
-    build: Build,
-    *,
-    key: Key,
-    max_rounds: int | None,
-    horizon: int | None,
-    wrong: Callable[[Any], bool],
-    learnings: int,
-    rounds: Sequence[int],
-    store: Any,
-    options: dict[str, Any],
-) -> Plan:
-    """Checks the settings of a call, and returns its plan."""
+def _settings(
+    *, relative_error: float, most_runs: int, rounds: Sequence[int], learnings: int, store: Any, options: dict[str, Any]
+) -> Settings:
+    """Checks the settings of a call, before anything is compiled."""
+    checks.positive("relative_error", relative_error)
+    most_runs = checks.whole("most_runs", most_runs, least=1)
     learnings = checks.whole("learnings", learnings, least=1)
     is_list = isinstance(rounds, (list, tuple, np.ndarray)) and len(rounds) > 0
     require(is_list, "rounds", "be numbers of runs, at least one", rounds)
     require(len(rounds) <= ROUNDS_AT_MOST, "rounds", f"be at most {ROUNDS_AT_MOST} rounds", len(rounds))
-    sizes = [checks.whole(f"rounds[{number}]", size, least=1) for number, size in enumerate(rounds)]
+    sizes = tuple(checks.whole(f"rounds[{number}]", size, least=1) for number, size in enumerate(rounds))
     for name in sorted(RESERVED & options.keys()):
         raise ValueError(f"{name} must not be given, since this function chooses it, got {checks.show(options[name])}")
     folder = None if store is None else checks.path("store", store)
-    return Plan(
-        model=model,
-        build=build,
-        key=key,
-        max_rounds=max_rounds,
-        horizon=horizon,
-        wrong=wrong,
-        block=learnings * min(sizes),
+    return Settings(
+        relative_error=float(relative_error),
+        most_runs=most_runs,
+        rounds=sizes,
+        learnings=learnings,
         store=folder,
         options=options,
     )
 
 
-def _estimate(
-    plan: Plan, *, relative_error: float, most_runs: int, rounds: Sequence[int], learnings: int, alternatives: Any
-) -> RareResult:
+def _require_call(build: Any, instance: Any, *, key: Any, alternatives: Any) -> None:
+    """Checks what can be checked before `build` is called, which may compile."""
+    checks.function("build", build, "(instance, key)")
+    checks.key("key", key)
+    P = require_instance(instance)
+    if alternatives is not None and not _mixtures_of(alternatives):
+        checks.array("alternatives", alternatives, ("J", P), finite=True)
+
+
+def _mixtures_of(alternatives: Any) -> tuple[Mixture, ...]:
+    """Returns the mixtures that were given; () if it is something else."""
+    several = (alternatives,) if isinstance(alternatives, Mixture) else alternatives
+    is_several = isinstance(several, (tuple, list)) and all(isinstance(each, Mixture) for each in several)
+    return tuple(several) if is_several else ()
+
+
+def _estimate(plan: Plan, alternatives: Any) -> RareResult:
     started = time.perf_counter()
-    checks.positive("relative_error", relative_error)
-    most_runs = checks.whole("most_runs", most_runs, least=1)
+    relative_error, most_runs, rounds, learnings = plan.settings[:4]
     given = _alternatives(plan.model, alternatives)
     collected = _Numbers({})
     if given is None:
-        pasts = _learn(plan, [int(size) for size in rounds], learnings, collected)
+        pasts = _learn(plan, rounds, learnings, collected)
         mixtures = tuple(next_mixture(plan.model.first, past) for past in pasts)
         broad = _broad(plan.model.first, pasts)
         learning_runs = sum(runs.pulls.size for past in pasts for runs in past.rounds)
@@ -313,7 +311,7 @@ class _Numbers(NamedTuple):
     known: dict[tuple[int, ...], int]  # number of each answer
 
 
-def _learn(plan: Plan, sizes: list[int], learnings: int, collected: _Numbers) -> list[Past]:
+def _learn(plan: Plan, sizes: tuple[int, ...], learnings: int, collected: _Numbers) -> list[Past]:
     """Runs the rounds of all learnings, side by side in the same sweeps."""
     pasts = [Past((), ()) for _ in range(learnings)]
     for r, size in enumerate(sizes):
@@ -427,16 +425,13 @@ def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None
     """Returns the mixtures that are given; None if they are to be learnt."""
     if alternatives is None:
         return None
-    several = alternatives if isinstance(alternatives, (tuple, list)) else [alternatives]
-    if isinstance(alternatives, Mixture):
-        several = [alternatives]
-    if several and all(isinstance(each, Mixture) for each in several):
+    if several := _mixtures_of(alternatives):
         for each in several:
             is_same = type(each.truth) is type(model.truth) and all(
                 np.array_equal(a, b) for a, b in zip(each.truth, model.truth, strict=True)
             )
             require(is_same, "alternatives", "be mixtures for this instance", each.truth)
-        return tuple(several)
+        return several
     P = model.parameters.size
     means = np.asarray(checks.array("alternatives", alternatives, ("J", P), finite=True), np.float64)
     if isinstance(model.truth, Linear):
@@ -472,7 +467,7 @@ def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np
         tally = outcome.memory
         return {"counts": tally.counts, "sums": tally.sums.total, "lost": tally.sums.lost}
 
-    folder = None if plan.store is None else plan.store / name
+    folder = None if plan.settings.store is None else plan.settings.store / name
     results = sweep(
         build,
         jnp.asarray(rows, model.dtype),
@@ -482,7 +477,7 @@ def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np
         horizon=plan.horizon,
         metrics=metrics,
         store=folder,
-        **plan.options,
+        **plan.settings.options,
     )
     columns = {name: np.asarray(results.columns[name]) for name in ("status", "pulls", "rounds", "counts", "lost")}
     columns["sums"] = np.asarray(results.columns["sums"], np.float64) + np.asarray(columns.pop("lost"), np.float64)

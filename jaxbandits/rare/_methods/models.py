@@ -62,23 +62,34 @@ def model_of(build: Build, instance: Any, key: Key) -> Model:
     """
     checks.function("build", build, "(instance, key)")
     checks.key("key", key)
+    require_instance(instance)
     families = {
         mab.Instance: _arms_of_mab,
         linear_family.Instance: _linear,
         cpe.Instance: _arms_of_cpe,
         fullbandit.Instance: _superarms,
     }
-    family = families.get(type(instance))
-    if family is None:
-        names = "mab, linear, cpe or fullbandit"
-        raise ValueError(f"{NONE} {checks.show(instance)}. instance must be an Instance of {names}")
-    require(checks.is_concrete(*jax.tree.leaves(instance)), "instance", "be known before tracing", instance)
+    family = families[type(instance)]
     job = make_job(build, None, seeds=1, key=key, max_rounds=1)
     algorithm, environment, _ = build_row(job, instance, key)
     require_plain(environment)
     model = family(instance, algorithm)
     _require_its_rewards(job, model, algorithm, key)
     return model
+
+
+def require_instance(instance: Any) -> int:
+    """Returns the number of parameters; raises `ValueError` unless it is an instance of a family, and is known."""
+    if not isinstance(instance, (mab.Instance, linear_family.Instance, cpe.Instance, fullbandit.Instance)):
+        names = "mab, linear, cpe or fullbandit"
+        raise ValueError(f"{NONE} {checks.show(instance)}. instance must be an Instance of {names}")
+    require(checks.is_concrete(*jax.tree.leaves(instance)), "instance", "be known before tracing", instance)
+    name = "means" if isinstance(instance, mab.Instance) else "theta"
+    if isinstance(instance, mab.Instance):
+        # Making an environment checks the instance, and compiles nothing.
+        mab.environment(instance)
+    values = checks.array(f"instance.{name}", getattr(instance, name), ("P",), finite=True)
+    return int(values.shape[0])
 
 
 def require_plain(environment: Environment) -> None:
@@ -188,7 +199,6 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
     kind = KINDS.get(type(problem).__name__)
     if kind is None:
         raise ValueError(f"{NONE} {checks.show(problem)}. instance must have rewards of an exponential family")
-    mab.is_right(instance, 0)
     means = np.asarray(instance.means, np.float64)
     laws.require_inside("instance.means", kind, means)
     arms = Arms(kind, means, float(getattr(problem, "noise_scale", 1.0)))
@@ -268,7 +278,7 @@ def _arms_of_cpe(instance: Any, algorithm: Algorithm) -> Model:
         arms = Arms("bernoulli", means)
         replaced = cpe.bernoulli
         dtype = jnp.asarray(given.low).dtype
-    answer = np.asarray(cpe.best(instance.problem, jnp.asarray(means, dtype)).action)
+    answer, is_tied = _best_decision(instance.problem, means, dtype)
     strata = mixture.exchanges(arms, answer > 0)
     m = means.size
 
@@ -288,9 +298,19 @@ def _arms_of_cpe(instance: Any, algorithm: Algorithm) -> Model:
         paid=paid,
         is_wrong=lambda answer: not bool(cpe.is_right(instance, jnp.asarray(answer))),
         focus=int(np.argmax(answer)),
-        is_tied=False,
+        is_tied=is_tied,
         dtype=dtype,
     )
+
+
+def _best_decision(problem: Any, means: np.ndarray, dtype: Any) -> tuple[np.ndarray, bool]:
+    """Returns the best decision, and True if another one ties with it: tiny changes of the means then change it."""
+    answer = np.asarray(cpe.solve(problem, jnp.asarray(means, dtype)))
+    steps = np.random.default_rng(0).standard_normal((4, means.size)) * 64 * float(jnp.finfo(dtype).eps)
+    nearby = [
+        np.asarray(cpe.solve(problem, jnp.asarray(means + sign * step, dtype))) for step in steps for sign in (1, -1)
+    ]
+    return answer, any((each != answer).any() for each in nearby)
 
 
 def _superarms(instance: Any, algorithm: Algorithm) -> Model:

@@ -136,7 +136,7 @@ def _group_columns(columns: Columns, by: str | tuple[str, ...] | None, x: str | 
 
 
 def _parts(columns: Columns, names: dict[str, str]) -> tuple[list[Any], list[str]]:
-    """Returns the runs of each group, in the order in which groups appear, and their labels."""
+    """Returns the runs of each group, its values in order of appearance, and their labels."""
     if not names:
         return [slice(None)], [""]
     first, group = by_appearance([columns[name] for name in names.values()])

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from jaxbandits.engine.results.intervals import clopper_pearson
 from jaxbandits.engine.results.plots.looks import UNNAMED, Look
-from jaxbandits.engine.results.statistics import clopper_pearson, count_endings, describe, finished_runs, grouped
+from jaxbandits.engine.results.statistics import count_endings, describe, finished_runs, grouped
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,0 +1,32 @@
+"""The tutorials run as scripts, as a reader would run them."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from experiments import HERE
+
+TUTORIALS = sorted((HERE / "tutorials").glob("[0-9]*.py"))
+
+
+@pytest.mark.parametrize("script", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorial_is_short_and_in_cells(script):
+    lines = script.read_text().splitlines()
+    assert len(lines) < 80
+    assert lines[0] == "# %% [markdown]"
+    assert lines[1].startswith("# # ")
+    assert "# %%" in lines
+
+
+@pytest.mark.slow
+@pytest.mark.processes
+@pytest.mark.parametrize("script", TUTORIALS, ids=lambda path: path.stem)
+def test_tutorial_runs(script, tmp_path):
+    flags = [flag for flag in os.environ["XLA_FLAGS"].split() if "device_count" not in flag]
+    environment = os.environ | {"XLA_FLAGS": " ".join(flags), "MPLBACKEND": "agg"}
+    command = [sys.executable, "-W", "error::UserWarning", str(script)]
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout
