@@ -76,7 +76,9 @@ def draw(figure: Any, *, results: dict[Cell, RareResult]) -> None:
         image = axes.imshow(values, origin="lower", cmap="viridis")
         for i in range(len(gaps)):
             for j in range(len(gaps)):
-                axes.text(j, i, f"{values[i, j]:.1f}", ha="center", va="center", color="w", fontsize=8)
+                is_dark = values[i, j] < np.nanmean(values)
+                color = "w" if is_dark else "k"
+                axes.text(j, i, f"{values[i, j]:.1f}", ha="center", va="center", color=color, fontsize=8)
         labels = [f"{gap:g}" for gap in gaps]
         axes.set_xticks(range(len(gaps)), labels)
         axes.set_yticks(range(len(gaps)), labels)
