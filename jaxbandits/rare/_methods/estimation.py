@@ -487,7 +487,7 @@ def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np
 
 def _ends(plan: Plan, columns: dict[str, np.ndarray], collected: _Numbers) -> Runs:
     """Returns the runs, with the event and its cells."""
-    status, pulls, answers = columns["status"], columns["pulls"].astype(np.int64), columns["answer"].astype(np.int64)
+    status, pulls, answers = columns["status"], columns["pulls"].astype(np.int64), columns["answer"]
     failed = np.isin(status, FAILED)
     if failed.any():
         kind = Status(int(status[failed][0])).name
