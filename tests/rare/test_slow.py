@@ -30,7 +30,7 @@ def plain(build, instance, runs, max_rounds, **more):
 
 
 def agree(result, events, runs):
-    """The estimate and a plain frequency within 4 standard errors of their difference."""
+    """True if the estimate and a plain frequency are within 4 standard errors of their difference."""
     rate = events / runs
     return abs(result.estimate - rate) < 4 * np.hypot(result.se, np.sqrt(max(rate, result.estimate) / runs))
 

@@ -152,10 +152,10 @@ def _training(log_u: np.ndarray, cells: list[np.ndarray]) -> np.ndarray:
     weights = np.zeros_like(total)
     for cell in cells:
         # Weights of a rare cell may all round to 0 beside the largest of all.
-        own = _clipped(log_u[cell], [np.arange(cell.size)])
+        clipped = _clipped(log_u[cell], [np.arange(cell.size)])
         share = total[cell].sum() / total.sum()
         part = share if not equal else share / 2 + (cell.size >= FEWEST_EQUAL) / (2 * equal)
-        weights[cell] = part * own / own.sum()
+        weights[cell] = part * clipped / clipped.sum()
     return weights / weights.sum()
 
 
