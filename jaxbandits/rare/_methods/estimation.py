@@ -25,7 +25,7 @@ from jaxbandits.rare._methods.diagnostics import (
 )
 from jaxbandits.rare._methods.learning import Past, Runs, cells_of, joined, next_mixture
 from jaxbandits.rare._methods.linear import Linear
-from jaxbandits.rare._methods.mixture import Mixture, log_mean
+from jaxbandits.rare._methods.mixture import Mixture, log_mean, together
 from jaxbandits.rare._methods.models import Model, model_of, observed, require_instance
 from jaxbandits.rare._methods.results import Events, RareResult
 
@@ -104,7 +104,7 @@ def error_probability(
         most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
         rounds: numbers of runs of the rounds of one learning.
         learnings: number of learnings, at least 1.
-        alternatives: if None, the mixture is learnt. A `Mixture`, or a sequence of them, such as `result.mixture`, is
+        alternatives: if None, the mixture is learnt. A `Mixture` such as `result.mixture`, or a sequence of them, is
             used as it is, without learning. An array (J, K) of means, or (J, d) of theta, is a mixture of these
             instances with equal shares.
         wrong: (answer) -> bool, for another question: an answer that is not epsilon-good, or not among the best. If
@@ -412,7 +412,7 @@ def _result(
         pareto_k=estimate.pareto_k,
         alone=tuple(alone),
         broad=broad,
-        mixture=mixtures if len(mixtures) > 1 else mixtures[0],
+        mixture=together(mixtures),
         censored=int(everything.is_censored.sum()),
         seconds=seconds,
         trust="ok",

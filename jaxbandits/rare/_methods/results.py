@@ -61,7 +61,7 @@ class RareResult:
     pareto_k: float  # shape of the tail of the weights; NaN for few runs
     alone: tuple[Weighed, ...]  # the estimate of each learning by its own mixture
     broad: Weighed  # the estimate of the first rounds, whose mixtures are broad
-    mixture: Mixture | tuple[Mixture, ...]  # the learnt mixture; a tuple, one per learning, if there are several
+    mixture: Mixture  # the mixture of all learnings together
     censored: int  # runs of the estimate that reached the budget
     seconds: float  # wall time, without the time that an earlier call put into the store
     trust: str | tuple[str, ...]  # "ok", or warnings

@@ -212,7 +212,7 @@ def _program(algorithm: Algorithm, environment: Environment, level: Callable[[Py
     return several
 
 
-def _finish(program: Any, keys: Key, lanes: Lanes, limits: tuple[float, int, float]) -> Any:
+def _finish(program: Any, keys: Key, lanes: Lanes, limits: tuple[Any, Any, Any]) -> Any:
     """Runs all lanes to the end of a stage: (lanes, status, pulls, answer, reached), on the host except the lanes."""
     horizon, max_rounds, goal = limits
     after, *ends = program(keys, lanes, jnp.int32(horizon), jnp.int32(max_rounds), jnp.asarray(goal, float))
