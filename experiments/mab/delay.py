@@ -59,7 +59,7 @@ def run(options: Settings) -> Report:
         name="{rule}, delay {delay}, regret",
         values=lost,
     )
-    switches = {key: switching(columns) for key, columns in (pulls.cells | regret.cells).items()}
+    switches = {key: switching(columns) for key, columns in {**pulls.cells, **regret.cells}.items()}
     wrong = study.named(pulls, study.errors(pulls))
     return Report(
         f"Late observations: pulls until the stop, and regret after {horizon:,} pulls",

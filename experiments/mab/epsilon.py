@@ -4,6 +4,8 @@ The answer may be worse than the best arm by epsilon. Greedy top-two sampling (E
 and never stop; the smallest epsilon cures it.
 """
 
+from typing import Any
+
 import numpy as np
 
 from experiments import study
@@ -32,7 +34,7 @@ def run(options: Settings, *, delta: float = common.DELTA, epsilons: tuple[float
     def more(epsilon: float) -> dict[str, str]:
         return {"most errors": f"{max(wrong[rule, epsilon][0] for rule in RULES)}", "runs": str(seeds)}
 
-    labels = {"title": f"Four Gaussian arms, delta = {delta:g}", "yscale": "log"}
+    labels: dict[str, Any] = {"title": f"Four Gaussian arms, delta = {delta:g}", "yscale": "log"}
     return study.report(
         f"Four Gaussian arms: pulls against epsilon, delta = {delta:g}",
         cells,

@@ -4,6 +4,7 @@ gk16 and log_t are heuristics; gk_union is proved for Bernoulli arms, kk_pair fo
 intervals of KL-LUCB. The latter is shown as the largest.
 """
 
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -75,7 +76,7 @@ def value_at_mean(threshold: thresholds.Threshold, delta: float, columns: Column
     return float(threshold(jnp.asarray(delta), Evidence(jnp.asarray(columns["pulls"].mean()), counts)))
 
 
-def in_order(name: str, lines: dict[Key, Line], at_mean: dict[Key, float]) -> Claim:
+def in_order(name: str, lines: Mapping[Key, Line], at_mean: dict[Key, float]) -> Claim:
     """Claims that larger thresholds cost more pulls."""
     pulls = {kind: line.ours for (where, kind), line in lines.items() if where == name}
     by_value = sorted(pulls, key=lambda kind: at_mean[name, kind])
@@ -86,7 +87,7 @@ def in_order(name: str, lines: dict[Key, Line], at_mean: dict[Key, float]) -> Cl
     )
 
 
-def draw(figure: Any, *, lines: dict[Key, Line], at_mean: dict[Key, float]) -> None:
+def draw(figure: Any, *, lines: Mapping[Key, Line], at_mean: dict[Key, float]) -> None:
     axes = figure.subplots()
     for style, name in enumerate(KINDS):
         keys = [key for key in lines if key[0] == name]

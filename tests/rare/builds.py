@@ -18,7 +18,7 @@ def rejects(horizon):
 
 
 def rule(factory, delta, **more):
-    """A rule of fixed confidence with the threshold gk16."""
+    """Makes a rule of fixed confidence with the threshold gk16."""
 
     def build(instance, key):
         arms = instance.problem.arms
@@ -37,7 +37,7 @@ def lingape(delta, leap=1):
 
 
 def wrong_at_once(means, delta, scale=1.0):
-    """P(stop after one pull of each arm with answer j), for rules stopped by likelihood ratios: {j: probability}."""
+    """Computes P(stop after one pull of each arm with answer j), for likelihood ratios: {j: probability}."""
     means, K = np.asarray(means, float) / scale, len(means)
     threshold = float(thresholds.gk16(arms=K)(delta, thresholds.Evidence(pulls=K)))
     gap = np.sqrt(4 * threshold)

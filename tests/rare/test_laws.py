@@ -20,7 +20,7 @@ kinds = pytest.mark.parametrize("kind", CASES)
 
 
 def log_plain(arms, mean, N, S):
-    """Log likelihood ratio of a fixed mean."""
+    """Computes the log likelihood ratio of a fixed mean."""
     mu = arms.means[0]
     if arms.kind == "gaussian":
         return ((mean - mu) * (S - N * mu) - N * (mean - mu) ** 2 / 2) / arms.scale**2
@@ -32,7 +32,7 @@ def log_plain(arms, mean, N, S):
 
 
 def prior(kind, arms, first, second):
-    """Law of the mean (exponential: of its inverse), and the map to the mean."""
+    """Returns the law of the mean (exponential: of its inverse), and the map to the mean."""
     if kind == "gaussian":
         return stats.norm(arms.means[0] + first, second), lambda x: x
     if kind == "bernoulli":

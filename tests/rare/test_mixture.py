@@ -95,7 +95,16 @@ def runs_of(means, n, random, is_in):
     N = np.full((n, 3), 25.0)
     S = random.normal(N * means, np.sqrt(N))
     ones = np.zeros(n, np.int64)
-    return Runs(N, S, ones + 75, ones + 75, ones, is_in(S / N), np.stack([ones, ones + 6], 1), ones > 0)
+    return Runs(
+        counts=N,
+        sums=S,
+        pulls=ones + 75,
+        rounds=ones + 75,
+        answers=ones,
+        is_in=is_in(S / N),
+        cells=np.stack([ones, ones + 6], 1),
+        is_censored=ones > 0,
+    )
 
 
 def test_learning_finds_the_cheapest_way_to_an_event():

@@ -180,12 +180,15 @@ def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, 
 def _warn_of_shared_numbers(a: Results, b: Results) -> None:
     """Warns if runs of two sweeps share random numbers, so that they are not independent."""
     have_streams = all(sweep.columns.get("stream", np.zeros(0)).ndim == 2 for sweep in (a, b))
-    share_streams = have_streams and len(np.intersect1d(*(streams_of("a", sweep.columns) for sweep in (a, b)))) > 0
+    share_streams = False
+    if have_streams:
+        ours, theirs = (streams_of("a", sweep.columns) for sweep in (a, b))
+        share_streams = len(np.intersect1d(ours, theirs)) > 0
     if a.root is None or a.root != b.root or not {"row", "seed"} <= a.columns.keys() & b.columns.keys():
         share_keys = False
     else:
-        tasks = [sweep.columns["row"].astype(np.int64) << 32 | sweep.columns["seed"] for sweep in (a, b)]
-        share_keys = len(np.intersect1d(*tasks)) > 0
+        ours, theirs = (sweep.columns["row"].astype(np.int64) << 32 | sweep.columns["seed"] for sweep in (a, b))
+        share_keys = len(np.intersect1d(ours, theirs)) > 0
     if not (share_streams or share_keys):
         return
     advice = (

@@ -82,7 +82,7 @@ def paired_statistics(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
     with np.errstate(all="ignore"), warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # values may be constant or infinite
         mean = float(np.mean(a - b))
-        means = np.mean(a), np.mean(b)
+        means = np.asarray(np.mean(a)), np.asarray(np.mean(b))
         if n == 1:
             ratio = means[0] / means[1] if min(means) > 0 else np.nan
             return dict.fromkeys(PAIRED, np.nan) | {"difference": mean, "ratio": float(ratio)}
@@ -97,9 +97,10 @@ def paired_statistics(a: np.ndarray, b: np.ndarray) -> dict[str, float]:
             low, high = newcombe(means, runs, paired_phi(*answers))
             discordant = int(np.sum(answers[0] & ~answers[1])), int(np.sum(~answers[0] & answers[1]))
             p = float(min(1.0, 2 * stats.binom.cdf(min(discordant), sum(discordant), 0.5)))
-        ratio = means[0] / means[1] if min(means) > 0 else np.float64(np.nan)
+        ratio = np.asarray(means[0] / means[1] if min(means) > 0 else np.nan)
         # The logarithm of the ratio changes with a pair as its values do in units of their means.
         half = quantile * np.std(a / means[0] - b / means[1], ddof=1) / np.sqrt(n)
         gained = {"correlation": correlation, "gain": unpaired_se / se, "p": p}
     differences = {"difference": mean, "se": se, "difference_low": low, "difference_high": high}
-    return differences | around_ratio(ratio, half) | gained
+    statistics = differences | around_ratio(ratio, half) | gained
+    return {name: float(value) for name, value in statistics.items()}

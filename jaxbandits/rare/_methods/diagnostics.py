@@ -60,7 +60,7 @@ def pareto_k(weights: np.ndarray) -> float:
 
 
 def largest_pareto_k(runs: int) -> float:
-    """Returns the shape above which a mean of so many runs is unreliable."""
+    """Returns the shape above which a mean over the runs is unreliable."""
     return min(1 - 1 / np.log10(max(runs, 11)), 0.7)
 
 
@@ -91,7 +91,7 @@ def judge(
     broad: Weighed,
     cells: list[tuple[str, int, Weighed]],
     late: float,
-    wanted: float,
+    requested: float,
 ) -> tuple[str, ...]:
     """Returns the warnings about an estimate, as sentences.
 
@@ -103,34 +103,34 @@ def judge(
         broad: the estimate by the first, broad mixtures.
         cells: (name, runs in the event, estimate) of every answer and octave.
         late: share of the estimate in runs that stop in the second half of the budget.
-        wanted: relative error that was asked for.
+        requested: requested relative error.
     """
-    limit, found = largest_pareto_k(runs), []
+    limit, warnings = largest_pareto_k(runs), []
     if estimate.pareto_k > limit:
-        found.append(f"The weights have a heavy tail (Pareto k {estimate.pareto_k:.2f}, above {limit:.2f}).")
+        warnings.append(f"The weights have a heavy tail (Pareto k {estimate.pareto_k:.2f}, above {limit:.2f}).")
     if (effective := effective_number(weights)) < FEWEST_EFFECTIVE:
-        found.append(f"The effective number of runs is {effective:.0f}, below {FEWEST_EFFECTIVE}.")
+        warnings.append(f"The effective number of runs is {effective:.0f}, below {FEWEST_EFFECTIVE}.")
     if weights.size and (share := weights.max() / weights.sum()) > LARGEST_SHARE:
-        found.append(f"One run has {share:.0%} of the estimate.")
+        warnings.append(f"One run has {share:.0%} of the estimate.")
     for number, each in enumerate(alone):
         if len(alone) > 1 and each.pareto_k > limit:
-            found.append(f"Learning {number} alone has a heavy tail (Pareto k {each.pareto_k:.2f}).")
+            warnings.append(f"Learning {number} alone has a heavy tail (Pareto k {each.pareto_k:.2f}).")
     if len(alone) > 1:
         values = [each.estimate for each in alone]
         low, high = alone[int(np.argmin(values))], alone[int(np.argmax(values))]
         if high.estimate - low.estimate > FAR * np.hypot(low.se, high.se):
-            found.append(f"The learnings disagree: {low.estimate:.2e} and {high.estimate:.2e}.")
+            warnings.append(f"The learnings disagree: {low.estimate:.2e} and {high.estimate:.2e}.")
     if broad.estimate - estimate.estimate > FAR * np.hypot(broad.se, estimate.se):
-        found.append(f"The broad mixtures gave more, {broad.estimate:.2e} +- {broad.se:.1e}: a mode may be lost.")
+        warnings.append(f"The broad mixtures gave more, {broad.estimate:.2e} +- {broad.se:.1e}: a mode may be lost.")
     for name, number, each in cells:
         is_large = each.estimate > SMALLEST_CELL * estimate.estimate
         if is_large and (number < FEWEST_IN_CELL or each.se > LARGEST_CELL_ERROR * each.estimate):
-            found.append(f"The part {name} rests on {number} runs, {each.estimate:.1e} +- {each.se:.1e}.")
+            warnings.append(f"The part {name} rests on {number} runs, {each.estimate:.1e} +- {each.se:.1e}.")
     if late > LATE_SHARE:
-        found.append(
+        warnings.append(
             f"{late:.0%} of the estimate stops in the second half of the budget, which may cut the rest. "
             "Choose a larger max_rounds."
         )
-    if estimate.estimate > 0 and estimate.se > wanted * estimate.estimate:
-        found.append(f"The relative error is {estimate.se / estimate.estimate:.0%}, above {wanted:.0%}.")
-    return tuple(found)
+    if estimate.estimate > 0 and estimate.se > requested * estimate.estimate:
+        warnings.append(f"The relative error is {estimate.se / estimate.estimate:.0%}, above {requested:.0%}.")
+    return tuple(warnings)

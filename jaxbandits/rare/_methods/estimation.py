@@ -25,7 +25,7 @@ from jaxbandits.rare._methods.diagnostics import (
 )
 from jaxbandits.rare._methods.learning import Past, Runs, cells_of, joined, next_mixture
 from jaxbandits.rare._methods.linear import Linear
-from jaxbandits.rare._methods.mixture import Mixture, log_mean
+from jaxbandits.rare._methods.mixture import Mixture, log_mean, together
 from jaxbandits.rare._methods.models import Model, model_of, observed, require_instance
 from jaxbandits.rare._methods.results import Events, RareResult
 
@@ -40,7 +40,7 @@ RESERVED = {"tasks", "seeds", "metrics", "key", "max_rounds", "horizon", "store"
 class Settings(NamedTuple):
     """Settings of an estimate."""
 
-    relative_error: float  # wanted standard error over the estimate
+    relative_error: float  # requested standard error over the estimate
     most_runs: int  # number of runs after which the estimate ends
     rounds: tuple[int, ...]  # runs of each round of one learning
     learnings: int  # number of learnings
@@ -61,7 +61,7 @@ class Plan(NamedTuple):
 
     @property
     def block(self) -> int:
-        """Number of runs of one sweep, equal for all sweeps, so that they share one program."""
+        """Returns the number of runs of a sweep, equal for all sweeps, so that they share one program."""
         return self.settings.learnings * min(self.settings.rounds)
 
 
@@ -100,11 +100,11 @@ def error_probability(
         key: root key of all randomness.
         max_rounds: budget of rounds of every run. Errors may come far later than typical stops, and a run that reaches
             the budget counts as no error.
-        relative_error: () > 0, the wanted standard error over the estimate.
+        relative_error: () > 0, the requested standard error over the estimate.
         most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
         rounds: numbers of runs of the rounds of one learning.
         learnings: number of learnings, at least 1.
-        alternatives: if None, the mixture is learnt. A `Mixture`, or a sequence of them, such as `result.mixture`, is
+        alternatives: if None, the mixture is learnt. A `Mixture` such as `result.mixture`, or a sequence of them, is
             used as it is, without learning. An array (J, K) of means, or (J, d) of theta, is a mixture of these
             instances with equal shares.
         wrong: (answer) -> bool, for another question: an answer that is not epsilon-good, or not among the best. If
@@ -156,7 +156,15 @@ def error_probability(
     if wrong is None:
         expected = "have one best answer; give wrong for another question"
         require(not model.is_tied, "instance", expected, "several that tie for the best")
-    plan = Plan(model, build, key, max_rounds, None, wrong or model.is_wrong, settings)
+    plan = Plan(
+        model=model,
+        build=build,
+        key=key,
+        max_rounds=max_rounds,
+        horizon=None,
+        wrong=wrong or model.is_wrong,
+        settings=settings,
+    )
     return _estimate(plan, alternatives)
 
 
@@ -184,7 +192,7 @@ def tail_probability(
         instance: as for `error_probability`; several arms may tie for the best.
         pulls: number of pulls, at least 1. Every run ends there.
         key: root key of all randomness.
-        relative_error: () > 0, the wanted standard error over the estimate.
+        relative_error: () > 0, the requested standard error over the estimate.
         most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
         rounds: numbers of runs of the rounds of one learning.
         learnings: number of learnings, at least 1.
@@ -213,7 +221,15 @@ def tail_probability(
     )
     _require_call(build, instance, key=key, alternatives=alternatives)
     model = model_of(build, instance, key)
-    plan = Plan(model, build, key, None, pulls, model.is_wrong, settings)
+    plan = Plan(
+        model=model,
+        build=build,
+        key=key,
+        max_rounds=None,
+        horizon=pulls,
+        wrong=model.is_wrong,
+        settings=settings,
+    )
     return _estimate(plan, alternatives)
 
 
@@ -300,7 +316,7 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
         summary=(estimate, se),
         broad=broad,
         learning_runs=learning_runs,
-        wanted=relative_error,
+        requested=relative_error,
         seconds=time.perf_counter() - started,
     )
 
@@ -362,15 +378,15 @@ def _result(
     summary: tuple[float, float],
     broad: Weighed,
     learning_runs: int,
-    wanted: float,
+    requested: float,
     seconds: float,
 ) -> RareResult:
     sizes = tuple(end.pulls.size for end in ends)
     all_weights = np.concatenate(weights)
     alone = []
     for number, (end, log) in enumerate(zip(ends, logs, strict=True)):
-        own = np.exp(-log[end.is_in, number])
-        alone.append(Weighed(*mean_over([own], [end.pulls.size]), pareto_k(own)))
+        each = np.exp(-log[end.is_in, number])
+        alone.append(Weighed(*mean_over([each], [end.pulls.size]), pareto_k(each)))
     everything = joined(tuple(ends))
     inside = everything.is_in
     learning = np.repeat(np.arange(len(ends)), [int(end.is_in.sum()) for end in ends])
@@ -396,7 +412,7 @@ def _result(
         pareto_k=estimate.pareto_k,
         alone=tuple(alone),
         broad=broad,
-        mixture=mixtures if len(mixtures) > 1 else mixtures[0],
+        mixture=together(mixtures),
         censored=int(everything.is_censored.sum()),
         seconds=seconds,
         trust="ok",
@@ -416,7 +432,7 @@ def _result(
         broad=broad,
         cells=cells,
         late=late,
-        wanted=wanted,
+        requested=requested,
     )
     return result if not warnings else RareResult(**{**result.__dict__, "trust": warnings})
 
@@ -487,7 +503,7 @@ def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np
 
 def _ends(plan: Plan, columns: dict[str, np.ndarray], collected: _Numbers) -> Runs:
     """Returns the runs, with the event and its cells."""
-    status, pulls, answers = columns["status"], columns["pulls"].astype(np.int64), columns["answer"].astype(np.int64)
+    status, pulls, answers = columns["status"], columns["pulls"].astype(np.int64), columns["answer"]
     failed = np.isin(status, FAILED)
     if failed.any():
         kind = Status(int(status[failed][0])).name

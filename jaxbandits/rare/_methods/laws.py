@@ -21,7 +21,7 @@ from jaxbandits.checks import require
 
 Kind = Literal["gaussian", "bernoulli", "poisson", "exponential"]
 SCALES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 6.4)
-SMALLEST_SPREAD = 0.3  # of a component's variance, relative to the variance of the arm's empirical mean
+SMALLEST_SPREAD = 0.3  # smallest variance of a component, relative to the variance of the arm's empirical mean
 CONCENTRATIONS = (1.0, 1e6)
 SHAPES = (0.5, 1e6)
 

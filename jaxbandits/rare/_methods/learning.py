@@ -4,6 +4,7 @@ Population Monte Carlo: every round of runs is drawn from the mixture that the r
 enters the estimate, which is unbiased for any mixture that is fixed before its runs.
 """
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ def cells_of(labels: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(cell == number) for number in range(cell.max(initial=-1) + 1)]
 
 
-def with_components(first: Mixture, tables: list[Table] | list[Normals]) -> Mixture:
+def with_components(first: Mixture, tables: Sequence[Table | Normals]) -> Mixture:
     """Returns the broad mixture with further components, whose shares are 0 so far."""
     if isinstance(first.truth, Linear):
         # The broad components are of the same kind as the learnt ones.
@@ -152,10 +153,10 @@ def _training(log_u: np.ndarray, cells: list[np.ndarray]) -> np.ndarray:
     weights = np.zeros_like(total)
     for cell in cells:
         # Weights of a rare cell may all round to 0 beside the largest of all.
-        own = _clipped(log_u[cell], [np.arange(cell.size)])
+        clipped = _clipped(log_u[cell], [np.arange(cell.size)])
         share = total[cell].sum() / total.sum()
         part = share if not equal else share / 2 + (cell.size >= FEWEST_EQUAL) / (2 * equal)
-        weights[cell] = part * own / own.sum()
+        weights[cell] = part * clipped / clipped.sum()
     return weights / weights.sum()
 
 

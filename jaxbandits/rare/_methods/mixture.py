@@ -1,5 +1,6 @@
 """Mixtures of instances: draws of instances, and the likelihood ratio of a run under the whole mixture."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import jax
@@ -42,8 +43,10 @@ class Mixture(NamedTuple):
         ...     return algorithm, mab.environment(instance, algorithm)
         >>> instance, settings = mab.gaussian((0.5, 0.0)), {"max_rounds": 100, "rounds": (256, 256), "progress": False}
         >>> result = rare.error_probability(build, instance, key=jax.random.key(0), **settings)
-        >>> print(result.mixture.draw(jax.random.key(1), 3).shape, result.mixture.log_ratio([[0, 0]], [[0.0, 0.0]]))
-        (3, 2) [0.]
+        >>> print(result.mixture.draw(jax.random.key(1), 3).shape)
+        (3, 2)
+        >>> print(abs(result.mixture.log_ratio([[0, 0]], [[0.0, 0.0]])) < 1e-9)  # nothing was pulled
+        [ True]
     """
 
     truth: Arms | Linear  # law of the rewards
@@ -131,6 +134,27 @@ class Mixture(NamedTuple):
             ValueError: the shapes are others.
         """
         return log_mean(self.log_components(counts, sums), self.shares)
+
+
+def together(mixtures: Sequence[Mixture]) -> Mixture:
+    """Returns the mixture that draws from each of several mixtures of one instance with equal probability."""
+    if len(mixtures) == 1:
+        return mixtures[0]
+    sizes = [0 if each.strata is None else each.strata.weights.shape[0] for each in mixtures]
+    shares = [each.shares / each.shares.sum() / len(mixtures) for each in mixtures]
+    broad = [share[:size] for share, size in zip(shares, sizes, strict=True)]
+    learnt = [share[size:] for share, size in zip(shares, sizes, strict=True)]
+    weights = [each.strata.weights for each in mixtures if each.strata is not None]
+    strata = next((each.strata for each in mixtures if each.strata is not None), None)
+    if strata is not None:
+        if all(np.array_equal(each, weights[0]) for each in weights):
+            broad = [np.sum([share for share in broad if share.size], axis=0)]
+        else:
+            strata = strata._replace(weights=np.concatenate(weights))
+    kind: Any = type(mixtures[0].components)
+    fields = zip(*(each.components for each in mixtures), strict=True)
+    components = kind(*(np.concatenate(field) for field in fields))
+    return mixtures[0]._replace(shares=np.concatenate([*broad, *learnt]), components=components, strata=strata)
 
 
 def log_mean(values: np.ndarray, shares: np.ndarray) -> np.ndarray:

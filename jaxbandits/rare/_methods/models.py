@@ -74,7 +74,7 @@ def model_of(build: Build, instance: Any, key: Key) -> Model:
     algorithm, environment, _ = build_row(job, instance, key)
     require_plain(environment)
     model = family(instance, algorithm)
-    _require_its_rewards(job, model, algorithm, key)
+    _require_its_rewards(job, model, key)
     return model
 
 
@@ -117,16 +117,16 @@ def observed(model: Model, environment: Environment) -> Environment:
     return environment._replace(init=init, respond=respond)
 
 
-def _require_its_rewards(job: Any, model: Model, algorithm: Algorithm, key: Key) -> None:
+def _require_its_rewards(job: Any, model: Model, key: Key) -> None:
     """Raises `ValueError` unless a build at shifted parameters is answered as the family's environment answers."""
     shifted = _shifted(model)
     task = model.instance_of(jnp.asarray(shifted, model.dtype))
-    own, environment, _ = build_row(job, task, key)
+    algorithm, environment, _ = build_row(job, task, key)
     require_plain(environment)
-    reference = model.environment_of(task, own)
-    at_truth = model.environment_of(model.instance_of(jnp.asarray(model.parameters, model.dtype)), own)
+    reference = model.environment_of(task, algorithm)
+    at_truth = model.environment_of(model.instance_of(jnp.asarray(model.parameters, model.dtype)), algorithm)
     noise = environment.noise(key)
-    actions = list(_probes(own.idle, model))
+    actions = list(_probes(algorithm.idle, model))
     answers = [[_answer(each, action, noise) for action in actions] for each in (environment, reference, at_truth)]
     if _same(environment.noise(key), reference.noise(key)) and _same(answers[0], answers[1]):
         return

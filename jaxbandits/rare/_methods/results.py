@@ -61,7 +61,7 @@ class RareResult:
     pareto_k: float  # shape of the tail of the weights; NaN for few runs
     alone: tuple[Weighed, ...]  # the estimate of each learning by its own mixture
     broad: Weighed  # the estimate of the first rounds, whose mixtures are broad
-    mixture: Mixture | tuple[Mixture, ...]  # the learnt mixture; a tuple, one per learning, if there are several
+    mixture: Mixture  # the mixture of all learnings together
     censored: int  # runs of the estimate that reached the budget
     seconds: float  # wall time, without the time that an earlier call put into the store
     trust: str | tuple[str, ...]  # "ok", or warnings
@@ -70,12 +70,12 @@ class RareResult:
 
     @property
     def relative_error(self) -> float:
-        """Standard error over estimate."""
+        """Computes the standard error over the estimate."""
         return self.se / self.estimate if self.estimate > 0 else float("inf")
 
     @property
     def relative_variance(self) -> float:
-        """Relative variance of one run; a relative error of 10 % takes 100 times as many runs."""
+        """Computes the relative variance of one run; a relative error of 10 % takes 100 times as many runs."""
         return self.runs * self.relative_error**2
 
     def parts(self) -> Parts:
@@ -122,8 +122,8 @@ class RareResult:
         require((levels >= 0) & (levels <= 1), "q", "lie in [0, 1]", levels)
         order = np.argsort(self.events.pulls, kind="stable")
         upto = np.cumsum(self.events.weights[order])
-        place = np.searchsorted(upto, levels * upto[-1], side="left")
-        return self.events.pulls[order][np.minimum(place, upto.size - 1)]
+        index = np.searchsorted(upto, levels * upto[-1], side="left")
+        return self.events.pulls[order][np.minimum(index, upto.size - 1)]
 
     def _mean_of(self, chosen: np.ndarray) -> tuple[float, float]:
         weights, learning = self.events.weights[chosen], self.events.learning[chosen]

@@ -38,7 +38,7 @@ class Splitting(NamedTuple):
 
     @property
     def estimate(self) -> float:
-        """Probability at the last time or level."""
+        """Returns the probability at the last time or level."""
         return float(self.probability[-1])
 
 
@@ -159,12 +159,12 @@ def splitting(
 
 def _copies(goes_on: np.ndarray, random: np.random.Generator, *, all_drawn: bool) -> np.ndarray:
     """Returns the lane that each lane of a replication continues from, int (N,)."""
-    alive, own = np.flatnonzero(goes_on), np.arange(goes_on.size)
+    alive, lanes = np.flatnonzero(goes_on), np.arange(goes_on.size)
     # A replication without survivors has the estimate 0, whatever its lanes do.
     if alive.size == 0:
-        return own
+        return lanes
     drawn = random.choice(alive, goes_on.size)
-    return drawn if all_drawn else np.where(goes_on, own, drawn)
+    return drawn if all_drawn else np.where(goes_on, lanes, drawn)
 
 
 def _first(algorithm: Algorithm, environment: Environment, key: Key) -> Lanes:
@@ -212,7 +212,7 @@ def _program(algorithm: Algorithm, environment: Environment, level: Callable[[Py
     return several
 
 
-def _finish(program: Any, keys: Key, lanes: Lanes, limits: tuple[float, int, float]) -> Any:
+def _finish(program: Any, keys: Key, lanes: Lanes, limits: tuple[Any, Any, Any]) -> Any:
     """Runs all lanes to the end of a stage: (lanes, status, pulls, answer, reached), on the host except the lanes."""
     horizon, max_rounds, goal = limits
     after, *ends = program(keys, lanes, jnp.int32(horizon), jnp.int32(max_rounds), jnp.asarray(goal, float))

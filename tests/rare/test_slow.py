@@ -1,0 +1,142 @@
+"""Errors and tails by weights against plain runs, where plain runs reach, and at full size.
+
+Estimates are held within 4 standard errors of plain frequencies, false alarm below 1e-4 each.
+"""
+
+import jax
+import numpy as np
+import pytest
+from rare.builds import lingape, rejects, rule, wrong_at_once
+from scipy import stats
+
+from jaxbandits import Status, linear, mab, rare, sweep
+from jaxbandits.numerics import thresholds
+
+pytestmark = pytest.mark.slow
+KEY = jax.random.key(11)
+QUIET = {"progress": False}
+
+
+def plain(build, instance, runs, max_rounds, **more):
+    """Columns of plain runs on the instance itself."""
+    return sweep(
+        lambda task, key: build(instance, key),
+        seeds=runs,
+        key=jax.random.key(12),
+        max_rounds=max_rounds,
+        **QUIET,
+        **more,
+    ).columns
+
+
+def agree(result, events, runs):
+    """True if the estimate and a plain frequency are within 4 standard errors of their difference."""
+    rate = events / runs
+    return abs(result.estimate - rate) < 4 * np.hypot(result.se, np.sqrt(max(rate, result.estimate) / runs))
+
+
+@pytest.mark.parametrize(
+    ("factory", "means", "delta"),
+    [
+        (mab.ttucb, (1.0, 0.85, 0.8, 0.7), 0.1),
+        (mab.t3c, (0.2, 1.0, 0.5), 0.1),
+        (mab.tas, (0.6, 0.0, 1.0), 0.1),
+        (mab.eb_tci, (1.0, 0.6, 0.4), 0.1),
+        (mab.lucb, (1.0, 0.5, 0.4), 0.1),
+    ],
+)
+def test_error_of_a_rule_agrees_with_plain_runs(factory, means, delta):
+    instance, build, runs = mab.gaussian(means), rule(factory, delta), 100_000
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.03, **QUIET)
+    columns = plain(build, instance, runs, 5000)
+    wrong = (columns["status"] == Status.STOPPED) & (columns["answer"] != int(np.argmax(means)))
+    assert agree(result, wrong.sum(), runs)
+
+
+def test_error_of_bernoulli_arms_agrees_with_plain_runs():
+    instance, build, runs = mab.bernoulli((0.7, 0.4, 0.5)), rule(mab.kl_lucb, 0.3), 100_000
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, runs, 5000)
+    assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
+
+
+@pytest.mark.parametrize("delta", [1e-4, 1e-6])
+def test_stops_after_one_pull_of_each_arm_are_exact_for_every_answer(delta):
+    build, means = rule(mab.ttucb, delta), np.array([1.0, 0.85, 0.8, 0.7])
+    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=20_000, **QUIET)
+    for answer, exact in wrong_at_once(means, delta).items():
+        part = result.part((result.events.answers == answer) & (result.events.pulls == 4))
+        assert abs(part.estimate - exact) < 4 * part.se, answer
+
+
+@pytest.mark.parametrize(("gap", "n"), [(0.5, 49), (0.5, 199), (0.5, 399), (0.25, 1599), (1.0, 99)])
+def test_error_of_two_arms_equals_the_exact_value(gap, n):
+    result = rare.error_probability(rejects(2 * n), mab.gaussian((gap, 0.0)), key=KEY, max_rounds=10**5, **QUIET)
+    exact = stats.norm.cdf(-gap / np.sqrt((1 / result.events.counts[0]).sum()))
+    assert abs(result.estimate - exact) < 4 * result.se
+
+
+def test_permuted_arms_permute_the_parts():
+    means, order = np.array([1.0, 0.7, 0.5]), [2, 0, 1]
+    settings = {"key": KEY, "max_rounds": 2000, "relative_error": 0.03} | QUIET
+    first = rare.error_probability(rule(mab.ttucb, 0.05), mab.gaussian(means), **settings)
+    second = rare.error_probability(rule(mab.ttucb, 0.05), mab.gaussian(means[order]), **settings)
+    for answer in (1, 2):
+        a = first.part(first.events.answers == answer)
+        b = second.part(second.events.answers == order.index(answer))
+        assert abs(a.estimate - b.estimate) < 4 * np.hypot(a.se, b.se)
+
+
+def test_tail_agrees_with_plain_runs_and_with_splitting():
+    instance, build, runs = mab.gaussian((1.0, 0.6, 0.5)), rule(mab.ttucb, 0.1), 100_000
+    result = rare.tail_probability(build, instance, pulls=600, key=KEY, relative_error=0.03, **QUIET)
+    columns = plain(build, instance, runs, None, horizon=600)
+    assert agree(result, (columns["status"] != Status.STOPPED).sum(), runs)
+    late = rare.splitting(build, instance, times=(200, 400, 600), key=KEY)
+    assert abs(late.estimate - result.estimate) < 4 * np.hypot(late.se[-1], result.se)
+
+
+def glr(delta, leap=1):
+    def build(instance, key):
+        stop = linear.likelihood_ratio(thresholds.gk16(arms=3), delta=delta)
+        algorithm = linear.lingape_glr(instance.arms, stop=stop, noise_scale=instance.noise_scale)
+        return algorithm, linear.environment(instance, algorithm)
+
+    return build
+
+
+def test_error_of_a_linear_rule_agrees_with_plain_runs():
+    # A gap at which plain runs see errors.
+    instance = linear.Instance(np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]), np.array([1.0, 0.3]), np.array(1.0))
+    result = rare.error_probability(glr(0.1), instance, key=KEY, max_rounds=5000, relative_error=0.03, **QUIET)
+    columns = plain(glr(0.1), instance, 100_000, 5000)
+    wrong = (columns["status"] == Status.STOPPED) & (columns["answer"] != int(np.argmax([1.0, 0.3, 0.98])))
+    assert agree(result, wrong.sum(), 100_000)
+
+
+def test_a_linear_rule_that_leaps_has_the_error_of_one_that_does_not():
+    instance = linear.soare(2, omega=0.5)
+    settings = {"key": KEY, "max_rounds": 20_000} | QUIET
+    each = [rare.error_probability(lingape(0.1, leap), instance, **settings) for leap in (1, 16)]
+    assert abs(each[0].estimate - each[1].estimate) < 4 * np.hypot(each[0].se, each[1].se)
+
+
+def test_intervals_of_a_learnt_mixture_cover():
+    """200 repetitions of 512 runs, by one mixture that was learnt once, against a precise estimate."""
+    instance, build = mab.gaussian((1.0, 0.5, 0.3)), rule(mab.ttucb, 0.1)
+    settings = {"max_rounds": 2000} | QUIET
+    truth = rare.error_probability(build, instance, key=KEY, relative_error=0.01, most_runs=100_000, **settings)
+    runs = 200 * 512
+    many = rare.error_probability(
+        build, instance, key=jax.random.key(3), alternatives=truth.mixture, most_runs=runs,
+        relative_error=1e-9, rounds=(1024,), **settings,
+    )  # fmt: skip
+    events = many.events
+    # Repetitions are by chance, so that they need no order of the runs.
+    group = np.random.default_rng(0).integers(0, 200, events.weights.size)
+    size = many.runs / 200
+    total = np.bincount(group, events.weights, 200) / size
+    square = np.bincount(group, events.weights**2, 200) / size
+    se = np.sqrt((square - total**2) / size)
+    covered = np.abs(total - truth.estimate) < 1.96 * np.hypot(se, truth.se)
+    assert 0.90 <= covered.mean() <= 0.98
