@@ -53,7 +53,7 @@ def pareto_k(weights: np.ndarray) -> float:
     b = 1 / x[-1] + (1 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))) / (3 * quartile)
     k = np.log1p(-b[:, None] * x).mean(axis=1)
     profile = m * (np.log(-b / k) - k - 1)
-    share = 1 / np.exp(profile - profile[:, None]).sum(axis=1)
+    share = np.exp(profile - profile.max())
     b = float((b * share).sum() / share.sum())
     k = float(np.log1p(-b * x).mean())
     return k * m / (m + 10) + 5 / (m + 10)

@@ -216,10 +216,9 @@ def exchanges(arms: Arms, members: np.ndarray) -> Strata:
     """Builds the broad strata for a set of arms, bool (K,): an arm of it falls, another rises, alone or together."""
     K = arms.means.size
     _, signed = laws.dictionary(arms)
-    still = 0.10, 0.05
     moves = []
     for g in np.unique(np.abs(signed)):
-        idle_in, idle_out = Move(*still, g), Move(*still[::-1], g)
+        idle_in, idle_out = Move(0.10, 0.05, g), Move(0.05, 0.10, g)
         base = [idle_in if member else idle_out for member in members]
         moves.append([Move(0.6, 0.05, g) if member else Move(0.05, 0.6, g) for member in members])
         for a in range(K):

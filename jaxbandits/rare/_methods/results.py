@@ -10,6 +10,8 @@ from jaxbandits.rare._methods.diagnostics import Weighed, mean_over, pareto_k
 from jaxbandits.rare._methods.learning import cells_of
 from jaxbandits.rare._methods.mixture import Mixture
 
+SHOWN = 1e-3  # smallest share of the estimate that the text of the parts shows
+
 
 class Events(NamedTuple):
     """Runs in which the event happened."""
@@ -24,7 +26,10 @@ class Events(NamedTuple):
 
 
 class Parts(NamedTuple):
-    """Parts of an estimate, one for each answer and octave, as arrays (P,); its text is a table."""
+    """Parts of an estimate, one for each answer and octave, as arrays (P,).
+
+    Its text is a table of the parts with at least a thousandth of the estimate.
+    """
 
     answer: np.ndarray  # int64 (P,), or (P, m)
     first: np.ndarray  # int64 (P,)   smallest T of the octave; for tails smallest number of pulls of the best arm
@@ -35,12 +40,14 @@ class Parts(NamedTuple):
     pareto_k: np.ndarray  # float64 (P,)   shape of the tail of the weights; NaN for few runs
 
     def __str__(self) -> str:
-        """Returns the parts as a table."""
+        """Returns the parts that matter as a table."""
         lines = [f"{'answer':>8} {'octave':>17} {'estimate':>10} {'se':>9} {'runs':>6} {'k':>6}"]
-        for answer, *values in zip(*self, strict=True):
-            first, last, estimate, se, runs, k = values
+        is_small = self.estimate < SHOWN * self.estimate.sum()
+        for answer, first, last, estimate, se, runs, k in zip(*(field[~is_small] for field in self), strict=True):
             octave = f"{first} to {last}"
             lines.append(f"{answer!s:>8} {octave:>17} {estimate:10.2e} {se:9.1e} {runs:6d} {k:6.2f}")
+        if is_small.any():
+            lines.append(f"and {is_small.sum()} parts of less than {SHOWN:g} of the estimate")
         return "\n".join(lines)
 
 
