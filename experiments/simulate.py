@@ -6,14 +6,17 @@ import sys
 import time
 import zlib
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import numpy as np
 
 import jaxbandits
 from experiments.settings import Settings
+
+T = TypeVar("T")
 
 PAUSE = 5.0  # seconds before a locked store is tried again
 SHARDS_PER_WORKER = 2  # a worker that ends early takes another shard
@@ -40,26 +43,33 @@ def simulate(
     them there. With `--workers` it runs on several processes. `settings` go to `sweep`.
     """
     print(f"\n{name}", file=sys.stderr)
+    results = when_free(
+        partial(
+            jaxbandits.sweep,
+            build,
+            tasks,
+            seeds=seeds,
+            key=jax.random.key(zlib.crc32((noise or name).encode())),
+            max_rounds=max_rounds,
+            lanes=options.lanes or lanes,
+            store=options.store and options.store / folder_name(name),
+            executor=options.executor,
+            shards=options.executor and SHARDS_PER_WORKER * options.workers,
+            **settings,
+        )
+    )
+    options.count(int(np.sum(results.columns["pulls"])))
+    return results
+
+
+def when_free(call: Callable[[], T]) -> T:
+    """Calls a function that writes to a store, again while another process makes the same runs."""
     while True:
         try:
-            results = jaxbandits.sweep(
-                build,
-                tasks,
-                seeds=seeds,
-                key=jax.random.key(zlib.crc32((noise or name).encode())),
-                max_rounds=max_rounds,
-                lanes=options.lanes or lanes,
-                store=options.store and options.store / folder_name(name),
-                executor=options.executor,
-                shards=options.executor and SHARDS_PER_WORKER * options.workers,
-                **settings,
-            )
-        except BlockingIOError as error:  # another process makes the same runs, as some experiments of a report do
+            return call()
+        except BlockingIOError as error:  # some experiments of a report share their runs
             print(f"waiting: {error}", file=sys.stderr)
             time.sleep(PAUSE)
-        else:
-            options.count(int(np.sum(results.columns["pulls"])))
-            return results
 
 
 def cache_folder() -> Path:

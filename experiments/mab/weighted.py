@@ -3,6 +3,7 @@
 import sys
 import zlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax
@@ -10,7 +11,7 @@ import numpy as np
 
 from experiments.mab import common
 from experiments.settings import Settings
-from experiments.simulate import folder_name
+from experiments.simulate import folder_name, when_free
 from jaxbandits import mab, rare
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.rare import RareResult
@@ -53,7 +54,8 @@ def error(
 ) -> RareResult:
     """Estimates the probability that a rule stops with a wrong answer."""
     build = building(rule, delta, threshold, instance.problem.arms)
-    return rare.error_probability(build, instance, max_rounds=max_rounds, **settings_of(name, options))
+    settings = settings_of(name, options)
+    return when_free(partial(rare.error_probability, build, instance, max_rounds=max_rounds, **settings))
 
 
 def shown(result: RareResult) -> str:

@@ -43,8 +43,13 @@ once = result.part(best == 1)
 print(f"with one pull of the best arm: {once.estimate / result.estimate:.0%} of the errors")
 
 # %% [markdown]
-# The same weights give the tail of the stopping time: how likely are 2,000 pulls?
+# The same weights give the tail of the stopping time, beside what ten thousand plain runs say of it.
 
 # %%
-tail = rare.tail_probability(build, truth, pulls=2_000, key=jax.random.key(1), progress=False)
-print(tail)
+import jaxbandits
+
+tail = rare.tail_probability(build, truth, pulls=350, key=jax.random.key(1), progress=False)
+plain = jaxbandits.sweep(
+    lambda task, key: build(truth, key), seeds=10_000, key=jax.random.key(2), horizon=350, progress=False
+)
+print(tail, "plain:", (plain["status"] != jaxbandits.Status.STOPPED).mean())
