@@ -30,6 +30,8 @@ from jaxbandits.rare._methods.models import Model, model_of, observed, require_i
 from jaxbandits.rare._methods.results import Events, RareResult
 
 ROUNDS = (4096, 1024, 1024, 1024, 1024)
+FIRST_LOOK = 4  # batches of the estimate before its error is looked at
+PATIENCE = 4  # factor of runs by which a precise estimate with warnings goes on
 LARGEST = 2**31 - 1
 # Numbers that keep the keys of learnings, of estimates and of sweeps apart.
 ESTIMATES, SWEEPS, ROUNDS_AT_MOST, PIECES = 1_000_000, 2_000_000, 1000, 10_000
@@ -291,6 +293,7 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
     runs: list[list[Runs]] = [[] for _ in mixtures]
     logs: list[list[np.ndarray]] = [[] for _ in mixtures]
     total, batch = 0, 0
+    first_precise = 0
     while True:
         keys = [jax.random.fold_in(jax.random.fold_in(plan.key, ESTIMATES + number), batch) for number in range(L)]
         drawn = [mixture.draw(key, each) for mixture, key in zip(mixtures, keys, strict=True)]
@@ -303,22 +306,27 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
         ends_of = [joined(tuple(parts)) for parts in runs]
         logs_of = [np.concatenate(parts) for parts in logs]
         estimate, se, weights = _joint(ends_of, logs_of)
-        # The first look is after two batches, so that a lucky first one cannot end the call.
-        is_precise = batch > 1 and estimate > 0 and se <= relative_error * estimate
-        if is_precise or total + L * each > most_runs:
-            break
-    return _result(
-        plan,
-        mixtures,
-        ends_of,
-        logs_of,
-        weights=weights,
-        summary=(estimate, se),
-        broad=broad,
-        learning_runs=learning_runs,
-        requested=relative_error,
-        seconds=time.perf_counter() - started,
-    )
+        # Weights are skewed: a lucky start looks precise and is too low, most of all in rare parts. So the first look is
+        # late, and a precise estimate with warnings gets more runs, at most `PATIENCE` times as many.
+        is_precise = batch >= FIRST_LOOK and estimate > 0 and se <= relative_error * estimate
+        is_last = total + L * each > most_runs
+        if not (is_precise or is_last):
+            continue
+        first_precise = first_precise or total
+        result = _result(
+            plan,
+            mixtures,
+            ends_of,
+            logs_of,
+            weights=weights,
+            summary=(estimate, se),
+            broad=broad,
+            learning_runs=learning_runs,
+            requested=relative_error,
+            seconds=time.perf_counter() - started,
+        )
+        if is_last or result.trust == "ok" or total >= PATIENCE * first_precise:
+            return result
 
 
 class _Numbers(NamedTuple):
