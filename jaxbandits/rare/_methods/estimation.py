@@ -102,7 +102,8 @@ def error_probability(
         key: root key of all randomness.
         max_rounds: budget of rounds of every run. Errors may come far later than typical stops, and a run that reaches
             the budget counts as no error.
-        relative_error: () > 0, the requested standard error over the estimate.
+        relative_error: () > 0, the requested standard error over the estimate. If there are warnings when it is
+            reached, the estimate goes on, for up to four times as many runs.
         most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
         rounds: numbers of runs of the rounds of one learning.
         learnings: number of learnings, at least 1.
@@ -194,7 +195,8 @@ def tail_probability(
         instance: as for `error_probability`; several arms may tie for the best.
         pulls: number of pulls, at least 1. Every run ends there.
         key: root key of all randomness.
-        relative_error: () > 0, the requested standard error over the estimate.
+        relative_error: () > 0, the requested standard error over the estimate. If there are warnings when it is
+            reached, the estimate goes on, for up to four times as many runs.
         most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
         rounds: numbers of runs of the rounds of one learning.
         learnings: number of learnings, at least 1.
@@ -306,8 +308,8 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
         ends_of = [joined(tuple(parts)) for parts in runs]
         logs_of = [np.concatenate(parts) for parts in logs]
         estimate, se, weights = _joint(ends_of, logs_of)
-        # Weights are skewed: a lucky start looks precise and is too low, most of all in rare parts. So the first look is
-        # late, and a precise estimate with warnings gets more runs, at most `PATIENCE` times as many.
+        # Weights are skewed: a lucky start looks precise and is too low, most of all in rare parts. So the first look
+        # is late, and a precise estimate with warnings gets more runs, at most `PATIENCE` times as many.
         is_precise = batch >= FIRST_LOOK and estimate > 0 and se <= relative_error * estimate
         is_last = total + L * each > most_runs
         if not (is_precise or is_last):
