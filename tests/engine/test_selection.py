@@ -34,6 +34,8 @@ def test_columns_are_read_by_name():
     for name in ("gap", 0, slice(2)):
         with pytest.raises(ValueError, match="name must be the name of a column, one of .*'pulls'.* got"):
             RESULTS[name]
+    with pytest.raises(ValueError, match=r"got 'pull'\. Did you mean 'pulls'\?$"):
+        RESULTS["pull"]
 
 
 def test_length_is_the_number_of_runs_and_iteration_is_refused():
@@ -55,12 +57,27 @@ def test_results_can_be_pickled():
 def test_printed_results_are_a_short_table():
     assert repr(RESULTS).splitlines() == [
         "8 runs: 6 stopped, 1 censored, 1 failed",
-        "rule     row  delta  runs  censored  failed        pulls",
-        "RAGE     0    0.1       2         0       0  15.0 +- 5.0",
-        "RAGE     1    0.05      2         1       0           40",
-        "LinGapE  0    0.1       2         0       0  12.0 +- 1.0",
-        "LinGapE  1    0.05      2         0       1           30",
+        "rule     delta  runs  censored  failed        pulls",
+        "RAGE     0.1       2         0       0  15.0 +- 5.0",
+        "RAGE     0.05      2         1       0           40",
+        "LinGapE  0.1       2         0       0  12.0 +- 1.0",
+        "LinGapE  0.05      2         0       1           30",
     ]
+
+
+def test_printed_results_tell_concatenated_sweeps_and_rows_apart():
+    def of(size, rows):
+        columns = {"row": np.repeat(np.arange(rows), 2), "status": np.ones(2 * rows, int)}
+        return Results(columns | {"pulls": size + np.arange(2 * rows)}, None)
+
+    assert repr(concatenate({size: of(size, 1) for size in (3, 5, 8)}, name="d")).splitlines()[1:] == [
+        "d  runs         pulls",
+        "3     2  3.50 +- 0.50",
+        "5     2  5.50 +- 0.50",
+        "8     2  8.50 +- 0.50",
+    ]
+    lines = repr(concatenate({size: of(size, 2) for size in (3, 5)}, name="d")).splitlines()[1:]
+    assert [line.split()[:2] for line in lines] == [["d", "row"], ["3", "0"], ["3", "1"], ["5", "0"], ["5", "1"]]
 
 
 def test_printed_results_of_many_rows_have_a_line_per_rule():
@@ -117,9 +134,9 @@ def test_where_compares_numbers_as_they_are_printed():
 @pytest.mark.parametrize(
     ("conditions", "message"),
     [
-        ({"dleta": 0.1}, "dleta must be the name of a scalar column, one of .*'rule'"),
+        ({"dleta": 0.1}, r"dleta must be the name of a scalar column, .*'rule'.* Did you mean 'delta'\?$"),
         ({"regret": 0.1}, "regret must be the name of a scalar column"),
-        ({"rule": "Rage"}, "rule must be a value of a run, one of LinGapE, RAGE, got 'Rage'"),
+        ({"rule": "Rage"}, "rule must be a value of a run, one of LinGapE, RAGE, got 'Rage'. Did you mean 'RAGE'\\?$"),
         ({"rule": ["RAGE", "UGapE"]}, "rule must be a value of a run, .* got 'UGapE'"),
         ({"delta": 0.2}, r"delta must be a value of a run, one of 0\.05, 0\.1, got 0\.2"),
         ({"delta": "0.1"}, "delta must be a value of a run, .* got '0.1'"),
@@ -226,6 +243,15 @@ def test_tables_put_rules_side_by_side():
     ]
 
 
+def test_tables_across_numbers_name_the_numbers_and_the_quantity():
+    table = RESULTS.table(across="delta")
+    assert repr(table).splitlines()[0].endswith("  pulls, delta = 0.05")
+    assert table.to_markdown().splitlines()[0] == "| rule | pulls, delta = 0.1 | pulls, delta = 0.05 |"
+    assert r"rule & pulls, delta = 0.1 & pulls, delta = 0.05 \\" in table.to_latex()
+    several = RESULTS.table(("pulls", "wrong"), across="delta")
+    assert several.header == tuple(f"{name}, delta = {delta}" for delta in (0.1, 0.05) for name in ("pulls", "wrong"))
+
+
 def test_tables_of_several_columns_and_of_missing_groups():
     columns = {name: values[:6] for name, values in COLUMNS.items()} | {"a|b_%": np.arange(6) > 2}
     table = Results(columns, None).table(("pulls", "wrong"), by="delta", across="rule")
@@ -250,10 +276,14 @@ def test_tables_over_clusters_have_their_errors():
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"y": "regret"}, "y must name scalar columns, one of .* got 'regret'"),
+        ({"y": "regret"}, r"y must name scalar columns, got 'regret'\. regret is a curve: plot it, or return its last"),
+        ({"y": "regrets"}, "y must name scalar columns, one of .* got 'regrets'$"),
+        ({"y": "pull"}, r"y must name scalar columns, one of .* got 'pull'\. Did you mean 'pulls'\?$"),
         ({"y": "delta"}, "y must name scalar columns of numbers that runs have as a result, got 'delta'"),
         ({"y": ()}, "y must name at least one column"),
         ({"by": "gap"}, "by must name scalar columns"),
+        ({"by": "dleta"}, r"by must name scalar columns, one of \['delta', .* got 'dleta'\. Did you mean 'delta'\?$"),
+        ({"across": "rules"}, r"across must name scalar columns, .* got 'rules'\. Did you mean 'rule'\?$"),
         ({"by": "pulls"}, "by must not name a column that y names, got 'pulls'"),
         ({"across": "gap"}, "across must name scalar columns"),
         ({"across": ("rule", "delta")}, "across must be the name of a column or None"),
@@ -272,6 +302,35 @@ def test_rules_of_one_sweep_are_compared():
     assert compared["pulls_difference"].tolist() == [3, 10]
     assert "rule" not in compared
     assert repr(compared).splitlines()[0].split()[:3] == ["delta", "runs_a", "censored_a"]
+
+
+def test_a_comparison_shows_metrics_first_and_names_what_it_leaves_out():
+    def of(key, shift):
+        columns = {"row": np.repeat([0, 1], 4), "seed": np.tile(np.arange(4), 2), "status": np.array([1] * 7 + [2])}
+        columns |= {"pulls": np.arange(8) + 5, "rounds": np.arange(8) + 5, "answer": np.arange(8) % 3}
+        return Results(columns | {"loss": np.arange(8) ** 2 + shift}, None, root=(0, key))
+
+    compared = compare(of(0, 0.0), of(1, 3.0))
+    assert not any(name.startswith("answer") for name in compared)
+    lines = repr(compared).splitlines()
+    assert lines[0].split()[5:8] == ["loss_difference", "pulls_difference", "rounds_difference"]
+    listed = lines[-1].removeprefix("not shown: ").split(", ")
+    statistics = ("difference", "ratio", "ks", "p")
+    known = {f"{name}_{each}" for name in ("loss", "pulls", "rounds") for each in statistics}
+    assert set(listed) == known - set(lines[0].split())
+    heading = compared.to_markdown().splitlines()[0]
+    assert heading.endswith("| loss_p | pulls_p | rounds_p |")
+    assert len(compared.to_latex().splitlines()) == 8
+    assert r"loss\_difference & pulls\_difference" in compared.to_latex()
+    with pytest.raises(KeyError, match="no column 'pulls'. Did you mean 'pulls_difference' or 'pulls_se'"):
+        compared["pulls"]
+    assert "pulls" not in compared
+    assert compared.get("pulls") is None
+    # Without finished runs nothing is known, and all cells say so alike.
+    columns = of(0, 0.0).columns | {"status": np.full(8, 2)}
+    line = repr(compare(Results(columns, None, root=(0, 2)), of(1, 3.0))).splitlines()[1]
+    assert "nan" not in line
+    assert line.split()[-3:] == ["-"] * 3
 
 
 def test_two_sweeps_of_several_rules_are_compared_rule_by_rule():

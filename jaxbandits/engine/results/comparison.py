@@ -22,6 +22,8 @@ from jaxbandits.engine.results.statistics import (
 )
 from jaxbandits.engine.results.summaries import Summary, default_names
 
+COSTS = ("pulls", "rounds")  # columns of every sweep, which follow the metrics in a comparison
+
 
 def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, paired: bool = False) -> Summary:
     """Compares two sweeps group by group: differences and ratios of the means, and a test of equal distributions.
@@ -53,7 +55,8 @@ def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, 
     Returns:
         Mapping of arrays, which prints as a table, with one entry for every group that both sweeps have, in the order
         in which the groups appear in `a`: the columns of `by`; the counts `runs_a`, `finished_a`, `stopped_a`,
-        `censored_a`, `failed_a` and the same for b; and for every other real scalar column NAME that both have:
+        `censored_a`, `failed_a` and the same for b; and for every other real scalar column NAME that both have, metrics
+        first, but not for answers that are integers, such as indices of arms:
             NAME_difference: mean of a minus mean of b, NaN if either has no finished run.
             NAME_se: standard error of the difference, NaN if either has fewer than two finished runs.
             NAME_difference_low, NAME_difference_high: 95 % confidence interval of the difference, by Welch's t; of two
@@ -122,8 +125,10 @@ def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, 
     measured = [
         name
         for name, pair in scalar.items()
-        if name not in names.values() and all(is_measured(name, values) for values in pair)
+        if name not in names.values() and all(is_measured(name, x) and not _is_index(name, x) for x in pair)
     ]
+    # Metrics were asked for, and come first.
+    measured.sort(key=lambda name: name in COSTS)
     # One table with the runs of both, in which every group is a pair of groups: the runs of a and the runs of b.
     joint = {name: np.concatenate(scalar[name]) for name in ("status", *names.values(), *measured)}
     first, group = by_appearance([joint[name] for name in names.values()])
@@ -201,6 +206,11 @@ def _warn_of_shared_numbers(a: Results, b: Results) -> None:
         f"errors, intervals and p-values do not hold. {advice}, or run each sweep under a key of its own.",
         stacklevel=3,
     )
+
+
+def _is_index(name: str, values: np.ndarray) -> bool:
+    """True if a column holds answers that are indices, such as of arms, whose differences mean nothing."""
+    return name.split(".")[0] == "answer" and values.dtype.kind in "iu"
 
 
 def _check_results(name: str, sweep: Any) -> None:

@@ -95,3 +95,19 @@ def aligned(header: Sequence[str], body: Sequence[Sequence[str]], *, names: int)
         ).rstrip()
         for line in lines
     ]
+
+
+def markdown(header: Sequence[str], body: Sequence[Sequence[str]], *, names: int) -> str:
+    """Returns a table in Markdown, with the first columns, which name the rows, aligned to the left."""
+    marks = [":--"] * names + ["--:"] * (len(header) - names)
+    lines = [[cell.replace("|", r"\|") for cell in line] for line in (header, *body)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], marks, *lines[1:]))
+
+
+def latex(header: Sequence[str], body: Sequence[Sequence[str]], *, names: int) -> str:
+    """Returns a table in LaTeX, as a `tabular` with the rules of booktabs. Cells after the names are LaTeX already."""
+    kinds = "l" * names + "r" * (len(header) - names)
+    body = [[*map(escaped, line[:names]), *line[names:]] for line in body]
+    heading, *lines = [rf"{' & '.join(line)} \\" for line in ([*map(escaped, header)], *body)]
+    lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", heading, r"\midrule", *lines]
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])

@@ -7,10 +7,19 @@ from typing import NamedTuple
 import numpy as np
 
 from jaxbandits.checks import show
-from jaxbandits.engine.results.printing import EMPTY, Style, aligned, escaped, labels, with_error, with_interval
-from jaxbandits.engine.results.statistics import by_appearance, group_names, is_measured, scalar_columns
-from jaxbandits.engine.results.summaries import RULE, short_name, summarise
-from jaxbandits.engine.results.tables import is_task_column
+from jaxbandits.engine.results.printing import (
+    EMPTY,
+    Style,
+    aligned,
+    labels,
+    latex,
+    markdown,
+    with_error,
+    with_interval,
+)
+from jaxbandits.engine.results.statistics import by_appearance, full_name, group_names, is_measured, scalar_columns
+from jaxbandits.engine.results.summaries import summarise, varying_names
+from jaxbandits.engine.run.recording import is_curve
 
 
 class Cell(NamedTuple):
@@ -56,24 +65,17 @@ class Table:
 
     def to_markdown(self) -> str:
         """Returns the table in Markdown."""
-        header, body = self._texts("markdown")
-        marks = [":--"] * len(self.names) + ["--:"] * len(self.header)
-        lines = [[cell.replace("|", r"\|") for cell in line] for line in (header, *body)]
-        return "\n".join(f"| {' | '.join(line)} |" for line in (lines[0], marks, *lines[1:]))
+        return markdown(*self._texts("markdown"), names=len(self.names))
 
     def to_latex(self) -> str:
         """Returns the table in LaTeX, as a `tabular` with the rules of the package booktabs."""
-        header, body = self._texts("latex")
-        kinds = "l" * len(self.names) + "r" * len(self.header)
-        lines = [rf"{' & '.join(line)} \\" for line in body]
-        heading = rf"{' & '.join(map(escaped, header))} \\"
-        lines = [rf"\begin{{tabular}}{{{kinds}}}", r"\toprule", heading, r"\midrule", *lines]
-        return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
+        return latex(*self._texts("latex"), names=len(self.names))
 
     def _texts(self, style: Style) -> tuple[list[str], list[list[str]]]:
         """Formats the heading and all lines."""
-        names = [[escaped(value) if style == "latex" else value for value in values] for values in self.values]
-        lines = [[*each, *(cell.text(style) for cell in cells)] for each, cells in zip(names, self.cells, strict=True)]
+        lines = [
+            [*each, *(cell.text(style) for cell in cells)] for each, cells in zip(self.values, self.cells, strict=True)
+        ]
         return [*self.names, *self.header], lines
 
 
@@ -87,6 +89,13 @@ def tabulate(
 ) -> Table:
     """Computes the table of `Results.table`."""
     scalar = scalar_columns(columns)
+    for name in (y,) if isinstance(y, str) else y if isinstance(y, (tuple, list)) else ():
+        full = full_name(name, columns)
+        if full_name(name, scalar) is None and full is not None and is_curve(full):
+            raise ValueError(
+                f"y must name scalar columns, got {name!r}. {name} is a curve: plot it, or return its last value from "
+                "metrics."
+            )
     shown = group_names(y, scalar, "y")
     for name, full in shown.items():
         if not is_measured(full, columns[full]):
@@ -94,7 +103,7 @@ def tabulate(
     if across is not None and not isinstance(across, str):
         raise ValueError(f"across must be the name of a column or None, got {show(across)}")
     beside = {} if across is None else group_names(across, scalar, "across")
-    names = group_names(_default_names(scalar, beside) if by is None else by, scalar)
+    names = group_names(varying_names(scalar, except_for=beside.values()) if by is None else by, scalar)
     names = {name: full for name, full in names.items() if full not in beside.values()}
     clusters = {} if cluster is None else group_names(cluster, scalar, "cluster")
     for argument, used in (("by", names), ("across", beside)):
@@ -115,24 +124,23 @@ def tabulate(
     for group in range(count):
         for n, full in enumerate(shown.values()):
             cells[line[group]][column[group] * len(shown) + n] = _cell(summary, full, group)
-    header = [
-        " ".join([*(texts[n] for texts in headings), *([name] if len(shown) > 1 or not beside else [])])
-        for n in first_beside
-        for name in shown
-    ]
+    # A word says what it is; a number needs the name of its column.
+    is_named = any(scalar[full].dtype.kind not in "OSU" for full in beside.values())
+    header = []
+    for n in first_beside:
+        for name in shown:
+            if is_named:
+                values_here = (f"{each} = {texts[n]}" for each, texts in zip(beside, headings, strict=True))
+                header.append(", ".join([name, *values_here]))
+            else:
+                is_several = len(shown) > 1 or not beside
+                header.append(" ".join([*(texts[n] for texts in headings), *[name] * is_several]))
     return Table(
         names=tuple(names),
         values=tuple(tuple(texts[n] for texts in values) for n in first),
         header=tuple(header),
         cells=tuple(map(tuple, cells)),
     )
-
-
-def _default_names(scalar: Mapping[str, np.ndarray], beside: Mapping[str, str]) -> tuple[str, ...]:
-    """Returns the rule and the numbers of the table of tasks that vary, by their short names; otherwise `row`."""
-    names = [name for name, values in scalar.items() if is_task_column(name) and len(np.unique(values)) > 1]
-    names = [name for name in [*[RULE] * (RULE in scalar), *names] if name not in beside.values()]
-    return tuple(short_name(name, scalar) for name in names) or ("row",)
 
 
 def _numbered(columns: list[np.ndarray], count: int) -> tuple[np.ndarray, np.ndarray]:

@@ -11,7 +11,7 @@ from jaxbandits.checks import show
 from jaxbandits.engine.results.plots import draw
 from jaxbandits.engine.results.report import Table, tabulate
 from jaxbandits.engine.results.selection import chosen_runs
-from jaxbandits.engine.results.statistics import full_name
+from jaxbandits.engine.results.statistics import full_name, short_names, suggestion
 from jaxbandits.engine.results.summaries import Summary, overview, require_pandas, summarise
 from jaxbandits.engine.run.recording import is_curve, is_marks
 
@@ -111,9 +111,9 @@ class Results:
         >>> results = Results({name: np.asarray(x) for name, x in columns.items()}, None)
         >>> print(results)
         4 runs: 3 stopped, 1 censored
-        row  gap  runs  censored       pulls
-        0    0.5     2         0  4.0 +- 1.0
-        1    0.1     2         1          60
+        gap  runs  censored       pulls
+        0.5     2         0  4.0 +- 1.0
+        0.1     2         1          60
         >>> print(len(results), results["gap"], results.where(gap=0.1)["pulls"])
         4 [0.5 0.5 0.1 0.1] [ 60 100]
     """
@@ -125,7 +125,10 @@ class Results:
     def __getitem__(self, name: str) -> np.ndarray:
         full = full_name(name, self.columns)
         if full is None:
-            raise ValueError(f"name must be the name of a column, one of {sorted(self.columns)}, got {show(name)}")
+            known = short_names(self.columns)
+            raise ValueError(
+                f"name must be the name of a column, one of {known}, got {show(name)}{suggestion(name, known)}"
+            )
         return self.columns[full]
 
     def __contains__(self, name: object) -> bool:
@@ -237,10 +240,11 @@ class Results:
             by: name or names of the columns whose values define the rows, in order of appearance. If None, the rule,
                 if there are several, and the numbers of the table of tasks that vary; otherwise `row`.
             across: name of the column whose values stand side by side, such as `rule`. If None, every group has a row.
+                Headings are the values of a column of strings, otherwise texts like "pulls, delta = 0.1".
             cluster: clusters within which runs are not independent, as in `summary`.
 
         Raises:
-            ValueError: an argument names no such column, or `by` or `across` one that `y` names.
+            ValueError: an argument names no such column, `y` a curve, or `by` or `across` a column that `y` names.
 
         Example:
             >>> columns = {"row": np.arange(8) // 2, "rule": np.repeat(["RAGE", "LinGapE"], 4)}
@@ -251,6 +255,10 @@ class Results:
             delta       RAGE       LinGapE
             0.1    520 +- 20     310 +- 10
             0.01   725 +- 25  405.0 +- 5.0
+            >>> print(results.table(across="delta"))
+            rule     pulls, delta = 0.1  pulls, delta = 0.01
+            RAGE              520 +- 20            725 +- 25
+            LinGapE           310 +- 10         405.0 +- 5.0
             >>> print(results.table(y="wrong", by="rule").to_markdown())
             | rule | wrong |
             | :-- | --: |
@@ -442,7 +450,8 @@ class Results:
         full_names = {name: full_name(name, self.columns) for name in names}
         for name, full in full_names.items():
             if full is None:
-                raise ValueError(f"columns must be names of {sorted(self.columns)}, got {name!r}")
+                known = short_names(self.columns)
+                raise ValueError(f"columns must be names of {known}, got {name!r}{suggestion(name, known)}")
         return {name: self.columns[full] for name, full in full_names.items() if full is not None}
 
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from jaxbandits.checks import SHOWN, show
 from jaxbandits.engine.results.printing import labels
-from jaxbandits.engine.results.statistics import full_name, is_real, scalar_columns
+from jaxbandits.engine.results.statistics import full_name, is_real, scalar_columns, short_names, suggestion
 
 # Largest difference of equal numbers in units in the last place: .3 equals 3 * .1.
 ULPS = 4
@@ -26,13 +26,17 @@ def chosen_runs(columns: dict[str, np.ndarray], conditions: Mapping[str, Any]) -
     for name, values in conditions.items():
         full = full_name(name, scalar)
         if full is None:
-            raise ValueError(f"{name} must be the name of a scalar column, one of {sorted(scalar)}")
+            known = short_names(scalar)
+            raise ValueError(
+                f"{name} must be the name of a scalar column, one of {known}, got {name!r}{suggestion(name, known)}"
+            )
         is_several = isinstance(values, (list, tuple, range)) or np.ndim(values) > 0
         matches = np.zeros(len(chosen), bool)
         for value in list(values) if is_several else [values]:
             equal = _equal(scalar[full], value)
             if not equal.any():
-                raise ValueError(f"{name} must be a value of a run, {_known(scalar[full])}, got {show(value)}")
+                near = suggestion(value, np.unique(scalar[full]).tolist()) if scalar[full].dtype.kind == "U" else ""
+                raise ValueError(f"{name} must be a value of a run, {_known(scalar[full])}, got {show(value)}{near}")
             matches |= equal
         chosen &= matches
     return chosen

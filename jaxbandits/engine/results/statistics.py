@@ -1,5 +1,6 @@
 """Groups of runs and their statistics, for `summary` and `compare`."""
 
+import difflib
 import math
 from collections.abc import Collection
 
@@ -22,6 +23,7 @@ ENDINGS = {
     "failed": FAILED,
 }
 NOT_SUMMARISED = ("row", "seed", "status", "stream")
+SUGGESTED = 3  # largest number of names that a message suggests
 # Numbers described at a time: 32 MB in double precision, however large a column is.
 MAX_NUMBERS = 2**22
 
@@ -55,6 +57,28 @@ def full_name(name: object, columns: Collection[str]) -> str | None:
     return candidates[0] if len(candidates) == 1 else None
 
 
+def short_name(name: str, columns: Collection[str]) -> str:
+    """Returns the short name of a column of the table of tasks, unless it stands for another column."""
+    short = name.rpartition(".")[2]
+    return short if full_name(short, columns) == name else name
+
+
+def short_names(columns: Collection[str]) -> list[str]:
+    """Returns the names of columns as a user would write them, sorted."""
+    return sorted(short_name(name, columns) for name in columns)
+
+
+def suggestion(name: object, names: Collection[str]) -> str:
+    """Returns the sentence that ends the message about an unknown name: the names that resemble it; "" if none do."""
+    if not isinstance(name, str):
+        return ""
+    near = [each for each in names if each.endswith(f".{name}") or each.startswith(f"{name}_")][:SUGGESTED]
+    if not near:
+        lower = {each.lower(): each for each in names}
+        near = [lower[each] for each in difflib.get_close_matches(name.lower(), lower, n=1)]
+    return f". Did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
 def group_names(by: str | tuple[str, ...], scalar: dict, argument: str = "by") -> dict[str, str]:
     """Returns the full names of the scalar columns in `by`, by the names used there.
 
@@ -70,7 +94,10 @@ def group_names(by: str | tuple[str, ...], scalar: dict, argument: str = "by") -
     for name in names:
         full = full_name(name, scalar)
         if full is None:
-            raise ValueError(f"{argument} must name scalar columns, one of {sorted(scalar)}, got {name!r}")
+            known = short_names(scalar)
+            raise ValueError(
+                f"{argument} must name scalar columns, one of {known}, got {name!r}{suggestion(name, known)}"
+            )
         full_names[name] = full
     return full_names
 

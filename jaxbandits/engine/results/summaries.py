@@ -1,13 +1,23 @@
 """Statistics of groups of runs: how they are computed, held and printed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from jaxbandits.engine.results.intervals import share_intervals
-from jaxbandits.engine.results.printing import WIDTH, aligned, labels, with_error, with_interval
+from jaxbandits.engine.results.printing import (
+    EMPTY,
+    WIDTH,
+    Style,
+    aligned,
+    labels,
+    latex,
+    markdown,
+    with_error,
+    with_interval,
+)
 from jaxbandits.engine.results.statistics import (
     by_appearance,
     clustered_errors,
@@ -20,6 +30,8 @@ from jaxbandits.engine.results.statistics import (
     group_names,
     is_measured,
     scalar_columns,
+    short_name,
+    suggestion,
     with_groups,
 )
 from jaxbandits.engine.results.tables import is_task_column
@@ -33,6 +45,8 @@ if TYPE_CHECKING:
 RULE = "rule"  # column with the name of each run's rule, in a sweep of several
 MANY_GROUPS = 20  # number of groups above which printed results have one line per rule
 SHOWN_GROUPS = 20  # number of groups that a printed summary lists
+COMPARED = ("difference", "ratio", "ks", "correlation", "gain", "p")  # statistics of `compare`, without their errors
+PRINTED = ("difference", "ratio", "p")  # the ones that are printed if they fit
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -43,7 +57,12 @@ class Summary(Mapping[str, np.ndarray]):
     by: tuple[str, ...]  # names of the columns that define the groups
 
     def __getitem__(self, name: str) -> np.ndarray:
+        if name not in self.columns:
+            raise KeyError(f"no column {name!r}{suggestion(name, self.columns)}")
         return self.columns[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.columns
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.columns)
@@ -52,30 +71,31 @@ class Summary(Mapping[str, np.ndarray]):
         return len(self.columns)
 
     def __repr__(self) -> str:
-        shown = {name: labels(self.columns[name]) for name in self.by}
-        for name, values in self.columns.items():
-            stem, _, ending = name.rpartition("_")
-            if name not in self.by and (_is_count(name) or (_is_loss(name) and values.any())):
-                shown[name] = labels(values)
-            elif ending == "mean" and values.ndim == 1:
-                shown[stem] = self._texts(stem, "mean")
-            elif ending == "difference":
-                shown[name] = self._texts(stem, "difference")
-            elif ending == "ratio" or (ending == "p" and f"{stem}_difference" in self.columns):
-                shown[name] = self._texts(stem, ending)
+        shown = self._shown("text")
         groups = len(next(iter(self.columns.values()), ()))
+        names = len(self.by)
         body = list(zip(*(texts[:SHOWN_GROUPS] for texts in shown.values()), strict=True))
         # Statistics that do not fit are named below.
-        while len((lines := aligned([*shown], body, names=len(self.by)))[0]) > WIDTH and len(shown) > len(self.by) + 1:
+        while len((lines := aligned([*shown], body, names=names))[0]) > WIDTH and len(shown) > names + 1:
             shown.popitem()
             body = [line[:-1] for line in body]
         if groups > SHOWN_GROUPS:
             lines.append(f".. and {groups - SHOWN_GROUPS} more groups")
-        statistics = [name for name in self.columns if name.endswith(("_mean", "_difference"))]
+        statistics = [name for name in self.columns if name.endswith("_mean") or self._compared(name)]
         hidden = [name for name in statistics if not {name, name.removesuffix("_mean")} & shown.keys()]
         if hidden:
             lines.append(f"not shown: {', '.join(hidden)}")
         return "\n".join(lines)
+
+    def to_markdown(self) -> str:
+        """Returns the printed table in Markdown, with all groups and columns."""
+        shown = self._shown("markdown")
+        return markdown([*shown], list(zip(*shown.values(), strict=True)), names=len(self.by))
+
+    def to_latex(self) -> str:
+        """Returns the printed table in LaTeX, with all groups and columns, as a `tabular` of booktabs."""
+        shown = self._shown("latex")
+        return latex([*shown], list(zip(*shown.values(), strict=True)), names=len(self.by))
 
     def to_pandas(self) -> "pandas.DataFrame":
         """Returns the numbers (groups,) as a data frame with one row per group; arrays are left out.
@@ -85,16 +105,40 @@ class Summary(Mapping[str, np.ndarray]):
         """
         return require_pandas("to_pandas").DataFrame(scalar_columns(self.columns))
 
-    def _texts(self, stem: str, ending: str) -> list[str]:
+    def _shown(self, style: Style) -> dict[str, list[str]]:
+        """Formats the columns that are printed, by their headings."""
+        shown = {name: labels(self.columns[name]) for name in self.by}
+        # The differences of all columns precede their ratios, so that each is seen on a narrow page.
+        for name in sorted(self.columns, key=self._place):
+            values = self.columns[name]
+            stem, _, ending = name.rpartition("_")
+            if name not in self.by and (_is_count(name) or (_is_loss(name) and values.any())):
+                shown[name] = labels(values)
+            elif ending == "mean" and values.ndim == 1:
+                shown[stem] = self._texts(stem, "mean", style)
+            elif ending in PRINTED and self._compared(name):
+                shown[name] = self._texts(stem, ending, style)
+        return shown
+
+    def _place(self, name: str) -> int:
+        """Returns the place of a column in print: 0, or for a statistic of `compare` its number, from 1."""
+        return 1 + COMPARED.index(name.rpartition("_")[2]) if self._compared(name) else 0
+
+    def _compared(self, name: str) -> bool:
+        """True if a column is a statistic of `compare`."""
+        stem, _, ending = name.rpartition("_")
+        return ending in COMPARED and {f"{stem}_difference", f"{stem}_se"} <= self.columns.keys()
+
+    def _texts(self, stem: str, ending: str, style: Style) -> list[str]:
         """Formats one statistic of a column, group by group, with its error or interval."""
         values = self.columns[f"{stem}_{ending}"]
         prefix = f"{stem}_" if ending == "mean" else f"{stem}_{ending}_"
         if ending == "p":
-            return [f"{p:.2g}" for p in values]
+            return [EMPTY if np.isnan(p) else f"{p:.2g}" for p in values]
         if f"{prefix}low" in self.columns:
             interval = zip(values, self.columns[f"{prefix}low"], self.columns[f"{prefix}high"], strict=True)
-            return [with_interval(*numbers) for numbers in interval]
-        return [with_error(*numbers) for numbers in zip(values, self.columns[f"{stem}_se"], strict=True)]
+            return [with_interval(*numbers, style) for numbers in interval]
+        return [with_error(*numbers, style) for numbers in zip(values, self.columns[f"{stem}_se"], strict=True)]
 
 
 def require_pandas(function: str) -> "ModuleType":
@@ -120,6 +164,13 @@ def default_names(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     """Returns the columns that define the groups by default: `row`, and `rule` before it if there are several rules."""
     several = RULE in columns and len(columns[RULE]) and (columns[RULE] != columns[RULE][0]).any()
     return (RULE, "row") if several else ("row",)
+
+
+def varying_names(scalar: Mapping[str, np.ndarray], *, except_for: Collection[str] = ()) -> tuple[str, ...]:
+    """Returns the rule and the values of the table of tasks that vary, by their short names; otherwise `row`."""
+    names = [name for name, values in scalar.items() if is_task_column(name) and len(np.unique(values)) > 1]
+    names = [name for name in [*[RULE] * (RULE in scalar), *names] if name not in except_for]
+    return tuple(short_name(name, scalar) for name in names) or ("row",)
 
 
 def summarise(
@@ -157,7 +208,7 @@ def summarise(
 
 
 def overview(columns: dict[str, np.ndarray]) -> str:
-    """Returns the short table of `print(results)`: how runs ended, and the mean number of pulls by rule or row."""
+    """Returns the short table of `print(results)`: how runs ended, and the mean pulls of each group of tasks."""
     runs = len(next(iter(columns.values()), ()))
     if not runs or "status" not in columns:
         return f"{runs} runs with the columns {', '.join(columns)}"
@@ -168,21 +219,17 @@ def overview(columns: dict[str, np.ndarray]) -> str:
     kept = {name: values for name, values in columns.items() if values.ndim == 1 and _is_overview(name)}
     if "row" not in kept:
         return heading
-    summary = summarise(kept, by=None)
-    # The values of the table say what a row is; those that all rows share say nothing.
-    table = {n: x for n, x in summary.items() if is_task_column(n) and (labels(x) != labels(x[:1]) * len(x))}
-    if len(summary["runs"]) > MANY_GROUPS and RULE in kept:
-        summary, table = summarise(kept, by=RULE), {}
-    named = {name: summary[name] for name in summary.by} | {short_name(name, columns): x for name, x in table.items()}
-    return f"{heading}\n{Summary(named | dict(summary), tuple(named))}"
+    names = varying_names(kept)
+    groups = by_appearance([kept[full] for full in group_names(names, kept).values()])
+    # Rows with equal numbers, such as random instances, are told apart, too.
+    if not constant_within({"row": kept["row"]}, *groups):
+        names = (*names, "row")
+    summary = summarise(kept, by=names)
+    if len(summary["runs"]) > MANY_GROUPS and full_name(RULE, kept) is not None:
+        summary = summarise(kept, by=RULE)
+    return f"{heading}\n{summary}"
 
 
 def _is_overview(name: str) -> bool:
     """True if a column belongs to the short table of results."""
     return name in ("row", RULE, "status", "pulls") or is_task_column(name)
-
-
-def short_name(name: str, columns: Mapping[str, np.ndarray]) -> str:
-    """Returns the short name of a column of the table of tasks, unless it stands for another column."""
-    short = name.rpartition(".")[2]
-    return short if full_name(short, columns) == name else name
