@@ -262,9 +262,9 @@ def test_environment_refuses_an_algorithm_for_the_other_kind_of_instance():
     several = kcenter.ds_random(points.problem, delta=0.1, test_every=2)
     with pytest.raises(ValueError, match=r"algorithm\.node must have shape \(\), got \(2,\)"):
         kcenter.environment(instance, several)
-    with pytest.raises(ValueError, match=r"algorithm must be of type Pull, got PairPull"):
+    with pytest.raises(ValueError, match=r"algorithm must be of type kcenter.Pull, got PairPull"):
         kcenter.environment(points, kcenter.ns_ts(instance.problem, delta=0.1, noise_scale=0.1))
-    with pytest.raises(ValueError, match=r"algorithm must be of type Pull or PairPull or Counts, got"):
+    with pytest.raises(ValueError, match="must be of type kcenter.Pull or kcenter.PairPull or kcenter.Counts, got"):
         kcenter.environment(instance, Pull)
     block = jax.tree.map(lambda x: jnp.broadcast_to(x, (2, 2, *x.shape)), several.idle._replace(node=jnp.int32(6)))
     with pytest.raises(ValueError, match=r"algorithm\.node must have shape \(\) or \(test_every,\), got \(2, 2\)"):
