@@ -241,15 +241,15 @@ def test_an_algorithm_with_other_actions_leap_or_draws_is_refused():
     many, two = (kcenter.ds_random(points.problem, delta=0.1, test_every=count) for count in (4, 2))
     leap = "must have the same leap, got {} in the algorithm and {} in the environment"
     pairs = [
-        (pair, kcenter.environment(instance), "action must be of type Pull, as the environment was made. Give it"),
-        (one, kcenter.environment(instance, pair), "action must be of type PairPull, as the environment was made."),
+        (pair, kcenter.environment(instance), "action must be of type Pull, as the environment was made"),
+        (one, kcenter.environment(instance, pair), "action must be of type PairPull, as the environment was made"),
         (plain, kcenter.environment(instance), "does not answer this algorithm"),
         (four, kcenter.environment(points), leap.format(4, 1)),
         (four, kcenter.environment(points, kcenter.ds_ts(points.problem, delta=0.1, leap=2)), leap.format(4, 2)),
         (plain, kcenter.environment(points, four), leap.format(1, 4)),
-        (many, kcenter.environment(points), "action.node must have shape (), as the environment was made. Give it the"),
-        (many, kcenter.environment(points, two), "action.node must have shape (2,), as the environment was made. Give"),
-        (plain, kcenter.environment(points, many), "action.node must have shape (4,), as the environment was made."),
+        (many, kcenter.environment(points), "action.node must have shape (), as the environment was made"),
+        (many, kcenter.environment(points, two), "action.node must have shape (2,), as the environment was made"),
+        (plain, kcenter.environment(points, many), "action.node must have shape (4,), as the environment was made"),
     ]
     for algorithm, environment, message in pairs:
         with pytest.raises(ValueError, match=re.escape(message)):
