@@ -247,15 +247,58 @@ def function(name: str, value: Any, of: str = "") -> Any:
     return value
 
 
-def instance(name: str, value: Any, kinds: type | tuple[type, ...], *, advice: str = "") -> Any:
-    """Checks an object of one of these classes; `advice` ends the message."""
-    if not isinstance(value, kinds):
-        # An instance, with the truth, stands where what a learner may know belongs.
-        if isinstance(getattr(value, "problem", None), kinds):
-            advice = "Write instance.problem"
-        names = " or ".join(kind.__name__ for kind in (kinds if isinstance(kinds, tuple) else (kinds,)))
-        raise ValueError(f"{name} must be of type {names}, got {show(value)}{advice and f'. {advice}'}")
-    return value
+def instance(
+    name: str,
+    value: Any,
+    kinds: type | tuple[type, ...],
+    *,
+    advice: str = "",
+    lines: Sequence[tuple[tuple[type, ...], str]] = (),
+) -> Any:
+    """Checks an object of one of these classes.
+
+    Args:
+        name: name of the argument.
+        value: the argument.
+        kinds: the classes.
+        advice: end of the message.
+        lines: other classes, each with the end of the message for an object of it.
+
+    Returns:
+        The value, unchanged.
+
+    Raises:
+        ValueError: the value is of another class.
+    """
+    if isinstance(value, kinds):
+        return value
+    classes = kinds if isinstance(kinds, tuple) else (kinds,)
+    got = show(value)
+    # An instance, with the truth, stands where what a learner may know belongs.
+    if isinstance(getattr(value, "problem", None), kinds):
+        advice = "Write instance.problem"
+    advice = next((line for others, line in lines if isinstance(value, others)), advice)
+    theirs, ours = family_of(type(value)), family_of(classes[0])
+    if theirs and ours and theirs != ours:
+        got = f"{theirs}.{got}"
+        is_namesake = type(value).__name__ in [kind.__name__ for kind in classes]
+        advice = f"Write {theirs} instead of {ours}" if is_namesake else advice
+    names = " or ".join(map(called, classes))
+    raise ValueError(f"{name} must be of type {names}, got {got}{advice and f'. {advice}'}")
+
+
+def family_of(kind: type) -> str:
+    """Returns the name of the family of algorithms that has this class, such as "mab"; "" if none has it."""
+    package, _, inner = kind.__module__.partition(".")
+    family = inner.partition(".")[0]
+    is_public = getattr(sys.modules.get(f"{package}.{family}"), kind.__name__, None) is kind
+    return family if package == __package__ and is_public and "._problem" in kind.__module__ else ""
+
+
+def called(kind: type) -> str:
+    """Returns the name by which a caller knows a class: with its family, if it has one."""
+    family = family_of(kind)
+    return f"{family}.{kind.__name__}" if family else kind.__name__
 
 
 def key(name: str, value: Any) -> Any:

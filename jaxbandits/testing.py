@@ -64,7 +64,7 @@ class Walked(NamedTuple):
     end: PyTree  # last state, with keys as their data
 
 
-def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: int = 200) -> None:
+def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: int = 200, stops: bool = True) -> None:
     """Tests whether an algorithm keeps the promises of the contract.
 
     - The first field of a state is `pulls`, an integer (); `stop` is a boolean ().
@@ -86,10 +86,11 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
         key: key of the runs.
         rounds: number of rounds, or fewer if the run stops earlier. Choose enough for the run to stop and to plan. If
             the run does not stop within them, `check` warns.
+        stops: False for a rule that never stops by itself, such as one for regret: there is no warning.
 
     Raises:
         AssertionError: a promise is broken. One sentence names the part and, if possible, the round and the field.
-        ValueError: `rounds` is not a positive integer, or `key` is no key of threefry2x32.
+        ValueError: `rounds` is not a positive integer, `key` is no key of threefry2x32, or `stops` is no bool.
 
     Cost: three programs are compiled, one in 32 bit; every round reads the whole state.
 
@@ -107,6 +108,7 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     checks.instance("environment", environment, Environment)
     checks.key("key", key)
     checks.whole("rounds", rounds, least=1)
+    checks.flag("stops", stops)
     _check_shapes(algorithm, environment, key)
     state = jax.eval_shape(algorithm.init, key)
     names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in jax.tree.leaves_with_path(state)]
@@ -117,9 +119,9 @@ def check(algorithm: Algorithm, environment: Environment, *, key: Key, rounds: i
     _assert(same, "two runs with the same key ended differently: every part must be a pure function of its arguments")
     if all(x.dtype.itemsize == 8 for x in jax.tree.leaves(state) if jnp.issubdtype(x.dtype, jnp.floating)):
         _check_batch(algorithm, environment, key, rounds)
-    if not walked.stops:
+    if stops and not walked.stops:
         sentence = f"the run did not stop within {rounds} rounds, so its stop was not checked"
-        checks.warn(f"{sentence}. Give more rounds, unless the rule never stops by itself", stacklevel=2)
+        checks.warn(f"{sentence}. Give more rounds, or stops=False for a rule that never stops by itself", stacklevel=2)
 
 
 def _check_shapes(algorithm: Algorithm, environment: Environment, key: Key) -> None:

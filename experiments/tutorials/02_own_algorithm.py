@@ -55,7 +55,7 @@ jaxbandits.testing.check(mine, environment, key=jax.random.key(0), rounds=20_000
 
 # %% [markdown]
 # `trace` keeps every round of one run, `testing.replay` feeds its observations to another program, or to another
-# version of yours, and `first_difference` says where they part.
+# version of yours, and `first_difference` says where they part. A rule that uses its key needs the trace's `key=`.
 
 # %%
 tape = jaxbandits.trace(jax.random.key(1), mine, environment, rounds=300)

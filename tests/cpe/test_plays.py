@@ -118,7 +118,7 @@ def test_pulls_refuse_gaussian_arms_and_plays_refuse_pulls():
     ("call", "message"),
     [
         (lambda: cpe.stack_arms([cpe.bernoulli([0.5]), ARMS]), "parts[1] must be Arms: samples must lie in [0, 1]"),
-        (lambda: cpe.environment(cpe.best5(), Play), "algorithm must be of type Pulls or Play, got"),
+        (lambda: cpe.environment(cpe.best5(), Play), "algorithm must be of type cpe.Pulls or cpe.Play, got"),
         (
             lambda: cpe.environment(cpe.best5(), play([0, 0])),
             "algorithm.decision must be an array of integers of shape",

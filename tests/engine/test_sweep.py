@@ -245,7 +245,7 @@ def test_single_nan_reward_ends_a_run_as_nonfinite():
         ({"max_rounds": 2**31}, r"max_rounds must be an integer in \[1, 2147483647\], got 2147483648"),
         (
             {"tasks": (jnp.ones(3), jnp.ones(4))},
-            "tasks must be arrays with one common leading axis, got shapes",
+            "tasks must be arrays with one common leading axis, which counts the rows, got lengths",
         ),
         (
             {"metrics": lambda task, outcome: {"pulls": outcome.pulls}},

@@ -68,7 +68,7 @@ AGENT = kernel.gp_ucb(jnp.eye(3), kernel=kernel.paper_kernel("branin"), horizon=
             "observation.times must be the times of the action, or 0 where an arm was not pulled",
         ),
         (GAUSSIAN, rewards([1.0], [0]), "observation.sums must be 0 where nothing was pulled"),
-        (GAUSSIAN, 1.0, "observation must be of type Rewards, got 1.0"),
+        (GAUSSIAN, 1.0, "observation must be of type mab.Rewards, got 1.0"),
         (BERNOULLI, rewards([0.5]), "observation.sums must count the ones among the rewards, each of which is 0 or 1"),
         (BERNOULLI, rewards([2]), "observation.sums must count the ones among the rewards, each of which is 0 or 1"),
         (ARMS, [1.0], r"observation must be a real number, got \[1.0\]"),

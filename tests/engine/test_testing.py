@@ -1,6 +1,7 @@
 """`jaxbandits.testing.check` finds every broken promise and names the part at fault."""
 
 import itertools
+import warnings
 from typing import NamedTuple
 
 import jax
@@ -185,6 +186,14 @@ def test_an_observation_that_is_not_finite_is_blamed_on_the_environment():
 def test_a_run_that_does_not_stop_is_a_warning():
     with pytest.warns(UserWarning, match="the run did not stop within 20 rounds, so its stop was not checked"):
         check(GOOD, NOISE, key=KEY, rounds=20)
+
+
+def test_a_rule_that_never_stops_gives_no_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(GOOD, NOISE, key=KEY, rounds=20, stops=False)
+    with pytest.raises(ValueError, match="stops must be True or False, got 1"):
+        check(GOOD, NOISE, key=KEY, rounds=20, stops=1)
 
 
 def test_sizes_that_do_not_belong_together_are_refused():

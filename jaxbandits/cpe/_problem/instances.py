@@ -1,6 +1,6 @@
 """Instances: a problem and the truth about its arms; eight small ones, one or two of each kind, with unique optima."""
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax.numpy as jnp
 import numpy as np
@@ -83,7 +83,9 @@ def is_right(instance: Instance, answer: Array) -> Array:
 
 def check_instance(instance: Any) -> None:
     """Raises `ValueError` unless this is an Instance whose parts are as its comments say."""
-    checks.instance("instance", instance, Instance)
+    lines: Any = [(get_args(Problem), "Write instance instead of instance.problem")]
+    lines += [((Arms, GaussianArms), "Write cpe.instance(problem, arms)")]
+    checks.instance("instance", instance, Instance, lines=lines)
     check_problem(instance.problem, "instance.problem")
     check_arms(instance.arms, "instance.arms")
     checks.whole("instance.tau", instance.tau, least=1, most=2)

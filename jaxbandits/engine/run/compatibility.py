@@ -1,6 +1,7 @@
 """Checks that an algorithm and an environment are compatible, and compares states bit by bit."""
 
 import inspect
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,8 @@ from jaxbandits import checks
 from jaxbandits.base import NO_RESPONSE, Algorithm, Array, Environment, PyTree, response_missing
 
 LIBRARY = Path(__file__).resolve().parents[2]
+LINE = "environment(instance, algorithm)"
+FOR_THESE_ACTIONS = f"Make the environment for these actions: write {LINE}"
 ROUNDINGS = 64  # rounding errors by which two arrays of a problem may differ if they were computed in different ways
 
 
@@ -47,8 +50,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
         _own_up_to_rank_promotion(error, environment.respond, memory, algorithm.idle, noise)
         raise ValueError(
             f"environment does not answer this algorithm: {given}, and respond(memory, idle, noise) raised "
-            f"{type(error).__name__}: {first_line(error)}. Make the environment for these actions: write "
-            "environment(instance, algorithm)"
+            f"{type(error).__name__}: {first_line(error)}{_unless_said(error)}"
         ) from error
     if type(answer) is not tuple or len(answer) != 2:
         raise ValueError(
@@ -65,6 +67,7 @@ def require_fit(algorithm: Algorithm, environment: Environment) -> None:
         after = jax.eval_shape(algorithm.observe, state, algorithm.idle, observation)
     except Exception as error:
         _own_up_to_rank_promotion(error, algorithm.observe, state, algorithm.idle, observation)
+        _require_observation(error, algorithm.idle, observation)
         raise ValueError(
             f"algorithm does not take this environment's observations: {given}, the environment answers it by "
             f"{types_of(observation)}, and observe(state, idle, observation) raised {type(error).__name__}: "
@@ -106,7 +109,26 @@ def _advice(observation: PyTree) -> str:
         return "Answer with an array instead of None"
     if any(jnp.issubdtype(jnp.result_type(x), jnp.bool_) for x in inner):
         return "Answer with a number instead of a boolean: reward.astype(float)"
-    return "Make the environment for these actions: write environment(instance, algorithm)"
+    return FOR_THESE_ACTIONS
+
+
+def _unless_said(error: Exception) -> str:
+    """Returns the advice to make the environment for the algorithm, unless the error gives it already."""
+    return "" if LINE in first_line(error) else f". {FOR_THESE_ACTIONS}"
+
+
+def _require_observation(error: Exception, action: PyTree, observation: PyTree) -> None:
+    """Raises `ValueError` if the observation of an action must be a struct, and is none.
+
+    Such a struct is the class `Rewards` beside the class of the action.
+    """
+    expected = getattr(sys.modules.get(type(action).__module__), "Rewards", None)
+    if isinstance(expected, type) and not isinstance(observation, expected):
+        line = f"{checks.called(expected)}({', '.join(getattr(expected, '_fields', ()))})"
+        raise ValueError(
+            f"respond must return {line}, got {types_of(observation)} for the algorithm's idle action "
+            f"{types_of(action)}. Write {line}"
+        ) from error
 
 
 def _own_up_to_rank_promotion(error: Exception, function: Callable[..., PyTree], *arguments: PyTree) -> None:

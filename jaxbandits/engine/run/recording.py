@@ -21,6 +21,7 @@ By = Literal["pulls", "rounds"]
 Value = Callable[[PyTree, Decision], Mapping[str, Array]]
 Total = Callable[[PyTree, Decision, PyTree], Mapping[str, Array]]
 
+COLUMN = {"metrics": "wrong", "value": "regret"}  # name of an array that a function may return, for a message
 PREFIX = "curve"  # prefix of the columns of a sweep that hold curves
 
 
@@ -247,12 +248,14 @@ def require_arrays(name: str, returned: Any) -> None:
     Anything else would fail once the runs have ended, with an error that does not name it.
     """
     if not isinstance(returned, Mapping):
-        raise ValueError(f"{name} must return a dict of arrays, got {checks.show(returned)}")
+        line = f'Write {{"{COLUMN.get(name, "name")}": ..}}'
+        raise ValueError(f"{name} must return a dict of arrays, got {checks.show(returned)}. {line}")
     for key, value in returned.items():
         if not isinstance(key, str):
             raise ValueError(f"{name} must return arrays by names, which are strings, got the name {checks.show(key)}")
         if not is_numeric(value):
-            raise ValueError(f"{name} must return a dict of arrays, got {checks.show(value)} as {key!r}")
+            advice = f'. Write {{"{key}": jax.numpy.asarray(..)}}' if isinstance(value, (list, tuple)) else ""
+            raise ValueError(f"{name} must return a dict of arrays, got {checks.show(value)} as {key!r}{advice}")
 
 
 def is_numeric(value: Any) -> bool:

@@ -111,8 +111,9 @@ def replay(
         algorithm: the algorithm that decides.
         tape: tape of a run of the same algorithm, of another one, or of a paper's own code in NumPy arrays. Only its
             observations are used. Observations of rounds in which the algorithm has stopped are skipped.
-        key: key of the algorithm's own randomness. To repeat a `trace`, give its key. If None, it is
-            `jax.random.key(0)`. Another program draws the same numbers with the keys of `round_keys`.
+        key: key of the algorithm's own randomness. An algorithm that uses its key needs the key of the trace to repeat
+            it. If None, it is `jax.random.key(0)`. Another program draws the same numbers with the keys of
+            `round_keys`.
         chunk: rounds between two refreshes of the algorithm's cache, as in `run`.
         watch: (state) -> arrays that the tape records in every round, to be compared with the other program's
             variables. If None, it records nothing of the state.

@@ -44,7 +44,7 @@ from jaxbandits.engine.sweep.layout import (
     side_by_side,
     with_memory_advice,
 )
-from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
+from jaxbandits.engine.sweep.tasks import Job, build_row, calling, fold_task
 from jaxbandits.numerics.indexing import select
 
 LANES, DEVICES = "lanes", "devices"  # axis names of the vmap within a device and of the mesh
@@ -252,7 +252,9 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         if environment.columns is not None:
             report |= _checked("columns", environment.columns(outcome.memory), report)
         if job.metrics is not None:
-            report |= _checked("metrics", job.metrics(task, outcome), report)
+            with calling("metrics", "of a task and an outcome"):
+                measured = job.metrics(task, outcome)
+            report |= _checked("metrics", measured, report)
         return Batch(outcome.state, outcome.memory, outcome.rounds, curves), report
 
     return one_lane

@@ -18,6 +18,12 @@ Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, En
 Metrics = Callable[[Any, Outcome], Mapping[str, Array]]
 Horizon = int | str | Sequence[int] | np.ndarray | Array  # one for all rows; a column of the table; one entry per row
 
+# Errors of code that asks for the value of a traced array.
+TRACING = (
+    jax.errors.ConcretizationTypeError,
+    jax.errors.TracerArrayConversionError,
+    jax.errors.TracerIntegerConversionError,
+)
 LARGEST = 2**31 - 1  # largest count that the device holds as int32
 
 
@@ -122,15 +128,51 @@ def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment,
     """Builds the algorithm, the environment and the record, if any, of one row.
 
     Raises:
-        ValueError: `build` returns something else.
+        ValueError: `build` returns something else, or asks for the value of a traced array.
     """
-    built = job.build(task, key)
+    with calling("build", "of a task", "or make a sweep for each value"):
+        built = job.build(task, key)
     is_tuple = isinstance(built, tuple) and len(built) in (2, 3)
     if not is_tuple or not all(map(isinstance, built, (Algorithm, Environment, Record))):
         raise ValueError(
-            f"build must return (Algorithm, Environment), or (Algorithm, Environment, Record), got {checks.show(built)}"
+            f"build must return (algorithm, environment), or (algorithm, environment, record), got {_kinds_of(built)}. "
+            "Write (algorithm, environment)"
         )
     return built if len(built) == 3 else (*built, None)
+
+
+@contextlib.contextmanager
+def calling(name: str, of: str, otherwise: str = "") -> Iterator[None]:
+    """Names a function of the caller in the errors that its body raises.
+
+    Args:
+        name: name of the argument that is the function.
+        of: what the traced values are values of.
+        otherwise: what can be done instead of using `jax.numpy`.
+
+    Raises:
+        ValueError: the body asks for the value of a traced array, as `float`, `if` and NumPy do.
+    """
+    try:
+        yield
+    except TRACING as error:
+        kind, what = type(error).__name__, f"{name} must work on traced values"
+        asked = str(error).partition("\n")[0].rstrip(".")
+        raise ValueError(
+            f"{what}, got {kind}: {asked}. The values {of} are traced: use jax.numpy{otherwise and f', {otherwise}'}"
+        ) from error
+    except Exception as error:
+        error.add_note(f"The error is in {name}.")
+        raise
+
+
+def _kinds_of(built: Any) -> str:
+    """Returns the text of what `build` returned: an algorithm or environment is named by its type alone."""
+    if isinstance(built, (Algorithm, Environment, Record)):
+        return f"{'an' if not isinstance(built, Record) else 'a'} {type(built).__name__} alone"
+    if type(built) is tuple:
+        return f"({', '.join(type(part).__name__ for part in built)})"
+    return checks.show(built)
 
 
 def current_settings() -> JaxSettings:
@@ -172,8 +214,14 @@ def _count_rows(tasks: PyTree) -> int:
             )
     sizes = {np.shape(leaf)[:1] for leaf in leaves}
     if () in sizes or len(sizes) > 1:
-        shapes = [np.shape(leaf) for leaf in leaves]
-        raise ValueError(f"tasks must be arrays with one common leading axis, got shapes {shapes}")
+        paths = jax.tree.leaves_with_path(tasks)
+        names = [jax.tree_util.keystr(path, simple=True, separator=".") for path, _ in paths]
+        counts = [str(np.shape(leaf)[0]) if np.shape(leaf) else "no axis" for leaf in leaves]
+        shown = ", ".join(f"{name or 'tasks'}: {count}" for name, count in zip(names, counts, strict=True))
+        raise ValueError(
+            f"tasks must be arrays with one common leading axis, which counts the rows, got lengths {shown}. Write "
+            "jaxbandits.grid(..) for all combinations, or jaxbandits.rows(..), where a number stands for all rows"
+        )
     if sizes and next(iter(sizes)) == (0,):
         raise ValueError("tasks must have at least one row, got 0")
     return next(iter(sizes))[0] if sizes else 1

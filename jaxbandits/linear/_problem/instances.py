@@ -1,7 +1,8 @@
 """Instances of the linear bandit: K arms with features x_0..x_{K-1} in R^d, an unknown theta, and the noise."""
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 
@@ -76,7 +77,8 @@ def reduce_instance(instance: Instance) -> Instance:
 
 def checked_instance(instance: Instance) -> Instance:
     """Returns the instance as arrays of the dtype of its arms; raises `ValueError` unless it is valid."""
-    checks.instance("instance", instance, Instance)
+    lines: Any = [((jax.Array, np.ndarray), "Write instance instead of instance.arms")]
+    checks.instance("instance", instance, Instance, lines=lines)
     arms = checked_arms(instance.arms, name="instance.arms")
     theta = checks.array("instance.theta", instance.theta, (arms.shape[1],), dtype=arms.dtype)
     checks.positive("instance.noise_scale", instance.noise_scale)

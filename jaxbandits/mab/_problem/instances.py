@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array
@@ -85,7 +87,9 @@ def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float 
 
 def checked_instance(instance: Instance) -> Instance:
     """Returns the instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
-    checks.instance("instance", instance, Instance)
+    lines: Any = [((Gaussian, Bernoulli), "Write instance instead of instance.problem")]
+    lines += [((jax.Array, np.ndarray, list), "Write mab.gaussian(means) or mab.bernoulli(means)")]
+    checks.instance("instance", instance, Instance, lines=lines)
     check_problem(instance.problem, "instance.problem")
     return Instance(instance.problem, checked_means("instance.means", instance.problem, instance.means))
 

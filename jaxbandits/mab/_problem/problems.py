@@ -17,7 +17,10 @@ from jaxbandits.numerics.normal import normal, normals_and_uniforms
 
 @static_fields("arms", "noise_scale", "dtype")
 class Gaussian(NamedTuple):
-    """Normal rewards of known variance. All fields are static: JAX sees no arrays in it."""
+    """Normal rewards of known variance. `arms` is the number of arms.
+
+    All fields are static: JAX sees no arrays in it.
+    """
 
     arms: int  # K, at least 2
     noise_scale: float = 1.0  # standard deviation of a reward, in units of reward
@@ -26,7 +29,7 @@ class Gaussian(NamedTuple):
 
 @static_fields("arms", "dtype")
 class Bernoulli(NamedTuple):
-    """Rewards 0 or 1. All fields are static: JAX sees no arrays in it."""
+    """Rewards 0 or 1. `arms` is the number of arms. All fields are static: JAX sees no arrays in it."""
 
     arms: int  # K, at least 2
     dtype: Any = None  # dtype of the run; if None, JAX's default float
