@@ -4,13 +4,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.checks import instance, one_of, show
+from jaxbandits.checks import instance, one_of, show, warn
 from jaxbandits.engine.results.plots.bounds import Bound, bound_values, draw_bound
 from jaxbandits.engine.results.plots.boxes import Boxes, boxes, draw_boxes
 from jaxbandits.engine.results.plots.lines import Columns, Line, curve, draw_line, error_rates, means
 from jaxbandits.engine.results.plots.looks import next_looks
+from jaxbandits.engine.results.plots.ticks import fixed_ticks, set_ticks
 from jaxbandits.engine.results.plots.words import column_words, group_label, outcome_words, set_labels, set_legend
-from jaxbandits.engine.results.statistics import by_appearance, full_name, group_names, is_real, scalar_columns
+from jaxbandits.engine.results.statistics import (
+    by_appearance,
+    constant_within,
+    full_name,
+    group_names,
+    grouped,
+    is_real,
+    scalar_columns,
+)
+from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.recording import PREFIX, is_marks
 
 if TYPE_CHECKING:
@@ -20,6 +30,7 @@ RATIO = 10  # smallest ratio of largest to smallest value that makes an axis log
 SHARE = 0.8  # share of the place of a category that its boxes or points take
 ASIDE = 0.4  # share of the distance of two numbers on an axis that the error rates at each of them take
 CROWDED = 9  # characters of all categories per inch of the axes' width, beyond which their names are turned
+MANY = 20  # number of values of a column of the table of tasks, beyond which they are taken for drawn at random
 MISSING = "censored or failed"
 BOUND_DASHES = (0, (6, 2))  # dashes of a bound, longer than the dashes of any group of runs
 DELTA_DASHES = (0, (1, 1))
@@ -86,10 +97,14 @@ def draw(
         values = np.unique(np.concatenate([group.x for group in groups])) if groups else axis.values
         axis = axis._replace(values=values, at=values)
     limits = _limits(axis, bound, is_error=kind == "error")
+    if by not in ((), []):
+        _warn_of_pools(columns, names, x)
 
     if ax is None:
         ax = pyplot.figure(layout="constrained").add_subplot()
     places = _set_categories(ax, axis)
+    # Changing the scale takes the ticks of an earlier call away.
+    ticks = np.union1d(fixed_ticks(ax.xaxis), axis.at)
     _set_scales(ax, axis, groups, limits, log)
     width = SHARE / max(len(groups), 1)
     looks = next_looks(ax, len(groups), has_dashes=not axis.categories)
@@ -105,6 +120,9 @@ def draw(
     for limit in limits:
         at = places[axis.at] if axis.categories else axis.at
         draw_bound(ax, at, limit.values, label=limit.label, is_category=bool(axis.categories), dashes=limit.dashes)
+    if not axis.categories:
+        set_ticks(ax.xaxis, ticks)
+    set_ticks(ax.yaxis)
     if any(group.cut.any() for group in groups) and MISSING not in ax.get_legend_handles_labels()[1]:
         ax.plot([], [], "^", color="gray", fillstyle="none", label=MISSING)
     words = column_words(axis.name) or "entry"
@@ -133,6 +151,29 @@ def _group_columns(columns: Columns, by: str | tuple[str, ...] | None, x: str | 
             return {}
         return {"rule": rule}
     return group_names(by, scalar_columns(columns)) if by not in ((), []) else {}
+
+
+def _warn_of_pools(columns: Columns, names: dict[str, str], x: str | None) -> None:
+    """Warns of columns of the table of tasks, or rules, that vary within a line at one value of x."""
+    scalar = scalar_columns(columns)
+    over = full_name(x, scalar)
+    inputs = {name: values for name, values in scalar.items() if name == "rule" or is_task_column(name)}
+    if len(columns["status"]) == 0:
+        return
+    cells = [scalar[name] for name in (*names.values(), over) if name is not None] or [np.zeros(len(columns["status"]))]
+    constant = constant_within(inputs, *grouped(cells))
+    pooled = [name for name in inputs if name not in constant and len(np.unique(inputs[name])) <= MANY]
+    if pooled:
+        short = [_short_name(name, scalar) for name in pooled]
+        by = (*names, *short)
+        advice = repr(by[0] if len(by) == 1 else by)
+        warn(f"a line pools runs that differ in {', '.join(short)}. Give by={advice}", stacklevel=4)
+
+
+def _short_name(name: str, columns: Columns) -> str:
+    """Returns the last part of a column's name, or all of it where the part is not enough to find it."""
+    short = name.rpartition(".")[2]
+    return short if full_name(short, columns) == name else name
 
 
 def _parts(columns: Columns, names: dict[str, str]) -> tuple[list[Any], list[str]]:
