@@ -435,6 +435,29 @@ def test_short_logarithmic_axes_have_plain_labels(ax, pulls, labels):
     assert all(text == "" for text in (label.get_text() for label in ax.yaxis.get_minorticklabels()))
 
 
+def test_error_rates_stand_at_their_x_and_their_intervals_do_not_stretch_the_axis(ax):
+    n = np.arange(4000)
+    results = results_of(
+        row=n // 1000, seed=n % 1000, status=np.ones(4000, int), rule=np.repeat(["A", "b"], 2000),
+        task__n=n // 1000 % 2 + 1, wrong=n % 1000 < np.repeat([100, 1, 0, 2], 1000),
+    )  # fmt: skip
+    for x, log in (("n", "y"), ("n", "xy")):
+        ax.clear()
+        results.plot(x=x, y="wrong", kind="error", log=log, ax=ax)
+        ax.figure.canvas.draw()
+        places = np.array([line.get_xdata() for line in lines(ax)])
+        ends = ax.transData.transform([(x, 1) for x in (*places.ravel(), 1, 2)])[:, 0]
+        assert np.abs(ends[:4] - np.tile(ends[4:], 2)).max() < 0.02 * (ends[5] - ends[4])
+        assert (places[0] < [1, 2]).all()
+        assert (places[1] > [1, 2]).all()
+        low, high = ax.get_ylim()
+        assert min(group.min() for group in bars(ax)) < 5e-5 < low < 1e-4 < 0.1 < high
+    ax.clear()
+    results.where(n=2).plot(x="n", y="wrong", kind="error", ax=ax)
+    ax.figure.canvas.draw()
+    assert np.ptp(ax.get_xlim()) > 20 * np.ptp([line.get_xdata() for line in lines(ax)])
+
+
 def test_curves_of_one_line_have_the_same_marks(ax):
     results = results_of(
         row=[0, 1], status=[1, 1], task__n=[1, 2], curve__pulls=[[1, 2], [2, 4]], curve__x=[[1.0, 2.0], [3.0, 4.0]]

@@ -393,8 +393,9 @@ class Results:
             kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
                 side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
                 of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).
-                On a logarithmic axis a share of zero is the upper end of its interval with an arrow. Over `delta`,
-                delta is drawn as a line.
+                On a logarithmic axis a share of zero is the upper end of its interval with an arrow, and intervals
+                leave the axes a factor of ten below the smallest positive share. Over `delta`, delta is drawn as a
+                line.
             band: band of lines. "mean" shades 1.96 standard errors to each side of the mean; "quantiles" draws the
                 median, and shades from 5 to 95 % of the runs. If None, means without bands.
             bound: lower bound, drawn as a black line: a number; an array with a number for every distinct value of

@@ -33,11 +33,10 @@ def plain(value: float, digits: int = 4) -> str:
 
 def fixed_ticks(axis: "Axis") -> np.ndarray:
     """Returns the values at which `set_ticks` has put ticks before; none if it has not."""
-    locator = axis.get_major_locator()
-    return np.asarray(locator.locs, float) if _is_ours(axis) and hasattr(locator, "locs") else np.zeros(0)
+    return np.asarray(getattr(axis.get_major_locator(), "locs", ()) if _is_ours(axis) else (), float)
 
 
-def set_ticks(axis: "Axis", values: Sequence[float] | np.ndarray = ()) -> None:
+def set_ticks(axis: "Axis", values: Sequence[float] = ()) -> None:
     """Puts ticks at a few values. Without values, labels a short logarithmic axis plainly.
 
     Args:
