@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+import warnings
 
 import numpy as np
 import pytest
@@ -56,6 +57,12 @@ def swept():
 
 
 @pytest.fixture(scope="module")
+def curves(swept):
+    """Takes the gap out of the tasks, so that a curve for each rule pools nothing that is known."""
+    return Results({name: values for name, values in swept.columns.items() if name != "task.gap"}, None)
+
+
+@pytest.fixture(scope="module")
 def erring():
     """Makes 400 runs at three values of delta, with 20, 4 and no errors."""
     run = np.tile(np.arange(400), 3)
@@ -63,6 +70,15 @@ def erring():
     return results_of(
         row=np.repeat(np.arange(3), 400), seed=run, status=np.ones(1200, int), task__delta=DELTAS, wrong=wrong
     )
+
+
+@pytest.fixture(scope="module")
+def many_tasks():
+    """Makes two runs of each of 24 tasks, which have a gap, a size and a random number."""
+    delta, gap, d = (np.repeat(x.ravel(), 2) for x in np.meshgrid([0.1, 0.01, 0.001], [0.5, 0.2], [2, 3, 5, 8]))
+    row = np.arange(48) // 2
+    tasks = {"task__delta": delta, "task__gap": gap, "task__d": d, "task__offset": RNG.normal(size=24)[row]}
+    return results_of(row=row, seed=np.arange(48) % 2, status=np.ones(48, int), pulls=np.arange(48), **tasks)
 
 
 def lines(ax):
@@ -156,8 +172,8 @@ def test_words_are_categories_in_order_of_appearance_and_groups_stand_side_by_si
     assert [label.get_text() for label in ax.get_xticklabels()] == ["b", "A"]
 
 
-def test_curves_go_over_their_marks(swept, ax):
-    swept.plot(y="regret", ax=ax)
+def test_curves_go_over_their_marks(swept, curves, ax):
+    curves.plot(y="regret", ax=ax)
     b, a = lines(ax)
     np.testing.assert_array_equal(b.get_xdata(), [1, 10, 100])
     np.testing.assert_array_equal(a.get_ydata(), swept.summary(by="rule")["curve.regret_mean"][1])
@@ -170,19 +186,19 @@ def test_curves_go_over_their_marks(swept, ax):
     assert ax.get_xlabel() == "entry"
 
 
-def test_quantile_bands_shade_from_5_to_95_percent_around_the_median(swept, ax):
+def test_quantile_bands_shade_from_5_to_95_percent_around_the_median(swept, curves, ax):
     swept.plot(x="gap", band="quantiles", ax=ax)
     summary = swept.summary(by=("rule", "gap"))
     np.testing.assert_array_equal(lines(ax)[1].get_ydata(), summary["pulls_q50"][3:])
     assert bands(ax)[1][0.1] == (summary["pulls_q05"][4], summary["pulls_q95"][4])
     assert ax.get_ylabel() == "median pulls until the stop"
     ax.clear()
-    swept.plot(y="regret", band="quantiles", ax=ax)
+    curves.plot(y="regret", band="quantiles", ax=ax)
     summary = swept.summary(by="rule")
     np.testing.assert_array_equal(lines(ax)[0].get_ydata(), summary["curve.regret_q50"][0])
     assert bands(ax)[0][10] == (summary["curve.regret_q05"][0, 1], summary["curve.regret_q95"][0, 1])
     ax.clear()
-    swept.plot(y="regret", band=None, ax=ax)
+    curves.plot(y="regret", band=None, ax=ax)
     assert bands(ax) == []
     assert all(len(group) == 0 for group in bars(ax))
 
@@ -245,11 +261,11 @@ def test_bound_is_a_line_in_the_order_of_x(erring, ax, bound, dtype):
     assert legend(ax) == ["lower bound"]
 
 
-def test_bound_is_one_number_for_all_and_a_piece_for_each_category(swept, ax):
-    swept.plot(y="regret", bound=2.5, ax=ax)
+def test_bound_is_one_number_for_all_and_a_piece_for_each_category(swept, curves, ax):
+    curves.plot(y="regret", bound=2.5, ax=ax)
     np.testing.assert_array_equal(lines(ax)[-1].get_ydata(), 3 * [2.5])
     _, other = pyplot.subplots()
-    swept.plot(x="rule", kind="box", bound={"A": 1.0, "b": 2.0}, ax=other)
+    swept.plot(x="rule", by=(), kind="box", bound={"A": 1.0, "b": 2.0}, ax=other)
     np.testing.assert_allclose(lines(other)[-1].get_xdata(), [-0.45, 0.45, np.nan, 0.55, 1.45, np.nan])
     np.testing.assert_array_equal(lines(other)[-1].get_ydata(), [2, 2, 2, 1, 1, 1])
     _, single = pyplot.subplots()
@@ -285,6 +301,7 @@ def many(lines):
     return results_of(**columns, **curves, task__gap=n // 2 % 2, task__d=n // 4)
 
 
+@pytest.mark.filterwarnings("ignore:a line pools runs")
 @pytest.mark.parametrize("settings", [{"x": "gap"}, {"x": "d"}, {"y": "x"}], ids=["marked", "one point", "curves"])
 def test_plot_of_many_lines_never_repeats_a_look(ax, settings):
     """A colour recurs with four dashes and a dozen markers, then with numbers for markers."""
@@ -311,6 +328,7 @@ def test_twelve_groups_of_boxes_differ(ax):
     assert len({(box.get_facecolor(), box.get_hatch()) for box in named}) == len(named) == 12
 
 
+@pytest.mark.filterwarnings("ignore:a line pools runs")
 def test_marks_of_long_curves_are_few_and_have_bars(ax):
     many(2).plot(y="x", by="d", ax=ax)
     for line, group in zip(lines(ax), bars(ax), strict=True):
@@ -343,6 +361,101 @@ def test_lines_are_those_of_the_rules_unless_groups_are_named(swept, ax):
     ax.clear()
     swept.plot(x="gap", ax=ax)
     assert len(bands(ax)) == 2
+
+
+def test_a_line_that_pools_tasks_unasked_warns(swept, many_tasks, ax):
+    def advice(**settings):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            many_tasks.plot(**settings)
+        assert all(warning.filename == __file__ and warning.category is UserWarning for warning in caught)
+        return [str(warning.message) for warning in caught]
+
+    text = "a line pools runs that differ in {}. Give by={}"
+    assert advice(x="delta") == [text.format("gap, d", "('gap', 'd')")]
+    assert advice(x="delta", by="d") == [text.format("gap", "('d', 'gap')")]
+    assert advice(x="d", kind="box") == [text.format("delta, gap", "('delta', 'gap')")]
+    # Neither groups that are asked for nor columns of random numbers warn.
+    assert advice(x="delta", by=("gap", "d")) == advice(x="delta", by=()) == []
+    with pytest.warns(UserWarning, match=r"differ in gap. Give by=\('rule', 'gap'\)"):
+        swept.plot(y="regret", ax=ax)
+    with pytest.warns(UserWarning, match=r"differ in rule. Give by=\('gap', 'rule'\)"):
+        swept.plot(x="seed", by="gap", ax=ax)
+
+
+def tick_labels(axis):
+    return [text.get_text() for text in axis.get_ticklabels()]
+
+
+@pytest.mark.parametrize(
+    ("values", "log", "labels"),
+    [
+        ([0.1, 0.001, 0.01], None, ["0.001", "0.01", "0.1"]),
+        ([500, 1000, 2000], "x", ["500", "1000", "2000"]),
+        ([3, 5, 8], "", ["3", "5", "8"]),
+        ([0.10001, 0.10002], "", ["0.10001", "0.10002"]),
+        ([1e-7, 1e-3, 20.0], None, ["$10^{-7}$", "0.001", "20"]),
+        # The second label would lie on the first.
+        ([1, 2, 100], "", ["1", "", "100"]),
+    ],
+)
+@pytest.mark.parametrize("dtype", [np.float32, None])
+def test_few_values_of_x_are_the_ticks_in_plain_numbers(ax, values, log, labels, dtype):
+    values = np.asarray(values, dtype)
+    n = len(values)
+    results = results_of(row=np.arange(n), seed=np.zeros(n), status=np.ones(n, int), task__n=values, pulls=np.ones(n))
+    for _ in range(2):
+        results.plot(x="n", log=log, ax=ax)
+        ax.figure.canvas.draw()
+        np.testing.assert_array_equal(ax.get_xticks(), np.sort(values))
+        assert tick_labels(ax.xaxis) == labels
+        assert len(ax.get_xticks(minor=True)) == 0
+
+
+def test_calls_in_the_same_axes_share_ticks_until_there_are_too_many(ax):
+    many(3).plot(x="d", by="gap", ax=ax)
+    np.testing.assert_array_equal(ax.get_xticks(), [0, 1, 2])
+    many(5).plot(x="d", by="gap", ax=ax)
+    np.testing.assert_array_equal(ax.get_xticks(), [0, 1, 2, 3, 4])
+    many(50).plot(x="d", by="gap", ax=ax)
+    ax.figure.canvas.draw()
+    assert ax.get_xticks().max() >= 49
+    assert tick_labels(ax.xaxis)[1] == "0"
+
+
+@pytest.mark.parametrize(
+    ("pulls", "labels"), [([400, 21000], {"1000", "20000"}), ([120, 160], {"120", "140"}), ([1, 10**4], {"$10^2$"})]
+)
+def test_short_logarithmic_axes_have_plain_labels(ax, pulls, labels):
+    results = results_of(row=[0, 1], seed=[0, 0], status=[1, 1], task__n=[1, 2], pulls=pulls)
+    results.plot(x="n", log="y", ax=ax)
+    ax.figure.canvas.draw()
+    texts = {text.replace("mathdefault{", "").replace("\\", "").replace("}}", "}") for text in tick_labels(ax.yaxis)}
+    assert labels <= {text.replace("{2}", "2") for text in texts}
+    assert all(text == "" for text in (label.get_text() for label in ax.yaxis.get_minorticklabels()))
+
+
+def test_error_rates_stand_at_their_x_and_their_intervals_do_not_stretch_the_axis(ax):
+    n = np.arange(4000)
+    results = results_of(
+        row=n // 1000, seed=n % 1000, status=np.ones(4000, int), rule=np.repeat(["A", "b"], 2000),
+        task__n=n // 1000 % 2 + 1, wrong=n % 1000 < np.repeat([100, 1, 0, 2], 1000),
+    )  # fmt: skip
+    for x, log in (("n", "y"), ("n", "xy")):
+        ax.clear()
+        results.plot(x=x, y="wrong", kind="error", log=log, ax=ax)
+        ax.figure.canvas.draw()
+        places = np.array([line.get_xdata() for line in lines(ax)])
+        ends = ax.transData.transform([(x, 1) for x in (*places.ravel(), 1, 2)])[:, 0]
+        assert np.abs(ends[:4] - np.tile(ends[4:], 2)).max() < 0.02 * (ends[5] - ends[4])
+        assert (places[0] < [1, 2]).all()
+        assert (places[1] > [1, 2]).all()
+        low, high = ax.get_ylim()
+        assert min(group.min() for group in bars(ax)) < 5e-5 < low < 1e-4 < 0.1 < high
+    ax.clear()
+    results.where(n=2).plot(x="n", y="wrong", kind="error", ax=ax)
+    ax.figure.canvas.draw()
+    assert np.ptp(ax.get_xlim()) > 20 * np.ptp([line.get_xdata() for line in lines(ax)])
 
 
 def test_curves_of_one_line_have_the_same_marks(ax):

@@ -388,19 +388,22 @@ class Results:
 
         Lines stand in the order in which their groups appear in the runs. No two look alike: colours, dashes and
         markers tell them apart, also in black and white. Statistics are taken over the finished runs, as in `summary`.
-        A triangle marks a group that lacks censored or failed runs.
+        A triangle marks a group that lacks censored or failed runs. Up to eight distinct values of `x` are the ticks of
+        their axis.
 
         Args:
             x: name of the scalar column to draw over, such as `delta` (see `summary` for short names); None for curves.
                 Words are categories in the order in which they appear, without lines between them.
             y: name of the column to draw: real, (runs,), or (runs, marks) for curves.
             by: name or names of the scalar columns whose values each get a line; () for a single line. If None, `rule`
-                where there are several rules.
+                where there are several rules. Unless it is (), there is a warning where a line pools runs at one `x`
+                whose tasks differ in a column of at most 20 values, or whose rules differ.
             kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
                 side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
                 of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).
-                On a logarithmic axis a share of zero is the upper end of its interval with an arrow. Over `delta`,
-                delta is drawn as a line.
+                On a logarithmic axis a share of zero is the upper end of its interval with an arrow, and intervals
+                leave the axes a factor of ten below the smallest positive share. Over `delta`, delta is drawn as a
+                line.
             band: band of lines. "mean" shades 1.96 standard errors to each side of the mean; "quantiles" draws the
                 median, and shades from 5 to 95 % of the runs. If None, means without bands.
             bound: lower bound, drawn as a black line: a number; an array with a number for every distinct value of

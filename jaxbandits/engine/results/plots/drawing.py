@@ -4,13 +4,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from jaxbandits.checks import instance, one_of, show
+from jaxbandits.checks import instance, one_of, show, warn
 from jaxbandits.engine.results.plots.bounds import Bound, bound_values, draw_bound
 from jaxbandits.engine.results.plots.boxes import Boxes, boxes, draw_boxes
 from jaxbandits.engine.results.plots.lines import Columns, Line, curve, draw_line, error_rates, means
-from jaxbandits.engine.results.plots.looks import next_looks
+from jaxbandits.engine.results.plots.looks import Look, next_looks
+from jaxbandits.engine.results.plots.ticks import fixed_ticks, set_ticks
 from jaxbandits.engine.results.plots.words import column_words, group_label, outcome_words, set_labels, set_legend
-from jaxbandits.engine.results.statistics import by_appearance, full_name, group_names, is_real, scalar_columns
+from jaxbandits.engine.results.statistics import (
+    by_appearance,
+    constant_within,
+    full_name,
+    group_names,
+    grouped,
+    is_real,
+    scalar_columns,
+)
+from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.recording import PREFIX, is_marks
 
 if TYPE_CHECKING:
@@ -18,8 +28,11 @@ if TYPE_CHECKING:
 
 RATIO = 10  # smallest ratio of largest to smallest value that makes an axis logarithmic by default
 SHARE = 0.8  # share of the place of a category that its boxes or points take
-ASIDE = 0.4  # share of the distance of two numbers on an axis that the error rates at each of them take
+ASIDE = 0.4  # largest share of the distance of two numbers on an axis that the error rates at each of them take
+STEP = 0.02  # distance of these error rates, as a share of the axis: near to the width of a marker
+BELOW = 10  # smallest error rate over the lower end of an axis to which an interval may stretch it
 CROWDED = 9  # characters of all categories per inch of the axes' width, beyond which their names are turned
+MANY = 20  # number of values of a column of the table of tasks, beyond which they are taken for drawn at random
 MISSING = "censored or failed"
 BOUND_DASHES = (0, (6, 2))  # dashes of a bound, longer than the dashes of any group of runs
 DELTA_DASHES = (0, (1, 1))
@@ -86,12 +99,25 @@ def draw(
         values = np.unique(np.concatenate([group.x for group in groups])) if groups else axis.values
         axis = axis._replace(values=values, at=values)
     limits = _limits(axis, bound, is_error=kind == "error")
+    if by not in ((), []):
+        _warn_of_pools(columns, names, x)
 
     if ax is None:
         ax = pyplot.figure(layout="constrained").add_subplot()
     places = _set_categories(ax, axis)
+    # Changing the scale takes the ticks of an earlier call away.
+    ticks = np.union1d(fixed_ticks(ax.xaxis), axis.at)
     _set_scales(ax, axis, groups, limits, log)
     width = SHARE / max(len(groups), 1)
+    if kind == "error" and not axis.categories and len(axis.at) == 1:
+        # A single value stands in the middle of an axis that is much longer than the distance of the points.
+        center = float(axis.at[0])
+        ends = (
+            (center * np.exp(-0.5), center * np.exp(0.5)) if ax.get_xscale() == "log" else (center - 0.5, center + 0.5)
+        )
+        ax.update_datalim([(end, 1) for end in ends], updatey=False)
+    positive = np.concatenate([group.middle[group.middle > 0] for group in groups]) if kind == "error" else np.zeros(0)
+    floor = positive.min(initial=np.inf) / BELOW
     looks = next_looks(ax, len(groups), has_dashes=not axis.categories)
     for n, (group, look) in enumerate(zip(groups, looks, strict=True)):
         if axis.categories:
@@ -100,11 +126,16 @@ def draw(
             group = group._replace(x=_beside(group.x, axis.at, n, len(groups), is_log=ax.get_xscale() == "log"))
         if kind == "box":
             draw_boxes(ax, group, look, width)
+        elif kind == "error":
+            _draw_unstretched(ax, group, look, n, floor)
         else:
-            draw_line(ax, group, look, n, has_band=band is not None and kind is None and not axis.categories)
+            draw_line(ax, group, look, n, has_band=band is not None and not axis.categories)
     for limit in limits:
         at = places[axis.at] if axis.categories else axis.at
         draw_bound(ax, at, limit.values, label=limit.label, is_category=bool(axis.categories), dashes=limit.dashes)
+    if not axis.categories:
+        set_ticks(ax.xaxis, ticks.tolist())
+    set_ticks(ax.yaxis)
     if any(group.cut.any() for group in groups) and MISSING not in ax.get_legend_handles_labels()[1]:
         ax.plot([], [], "^", color="gray", fillstyle="none", label=MISSING)
     words = column_words(axis.name) or "entry"
@@ -133,6 +164,29 @@ def _group_columns(columns: Columns, by: str | tuple[str, ...] | None, x: str | 
             return {}
         return {"rule": rule}
     return group_names(by, scalar_columns(columns)) if by not in ((), []) else {}
+
+
+def _warn_of_pools(columns: Columns, names: dict[str, str], x: str | None) -> None:
+    """Warns of columns of the table of tasks, or rules, that vary within a line at one value of x."""
+    scalar = scalar_columns(columns)
+    over = full_name(x, scalar)
+    inputs = {name: values for name, values in scalar.items() if name == "rule" or is_task_column(name)}
+    if len(columns["status"]) == 0:
+        return
+    cells = [scalar[name] for name in (*names.values(), over) if name is not None] or [np.zeros(len(columns["status"]))]
+    constant = constant_within(inputs, *grouped(cells))
+    pooled = [name for name in inputs if name not in constant and len(np.unique(inputs[name])) <= MANY]
+    if pooled:
+        short = [_short_name(name, scalar) for name in pooled]
+        by = (*names, *short)
+        advice = repr(by[0] if len(by) == 1 else by)
+        warn(f"a line pools runs that differ in {', '.join(short)}. Give by={advice}", stacklevel=4)
+
+
+def _short_name(name: str, columns: Columns) -> str:
+    """Returns the last part of a column's name, or all of it where the part is not enough to find it."""
+    short = name.rpartition(".")[2]
+    return short if full_name(short, columns) == name else name
 
 
 def _parts(columns: Columns, names: dict[str, str]) -> tuple[list[Any], list[str]]:
@@ -216,11 +270,23 @@ def _set_categories(ax: "Axes", axis: Axis) -> np.ndarray:
 
 
 def _beside(x: np.ndarray, values: np.ndarray, nth: int, count: int, *, is_log: bool) -> np.ndarray:
-    """Moves the points of the n-th of several groups aside, so that intervals at one value do not hide each other."""
+    """Moves the points of the n-th of several groups aside, so that intervals at one value do not hide each other.
+
+    By so little that all can be seen to belong to this value.
+    """
     at = np.unique(np.log(values[values > 0]) if is_log else values.astype(float))
-    distance = np.diff(at).min() if len(at) > 1 else 1.0
-    shift = (nth - (count - 1) / 2) * ASIDE * distance / count
+    step = min(ASIDE * np.diff(at).min() / count, STEP * np.ptp(at)) if len(at) > 1 else STEP
+    shift = (nth - (count - 1) / 2) * step
     return x * np.exp(shift) if is_log else x + shift
+
+
+def _draw_unstretched(ax: "Axes", line: Line, look: Look, nth: int, floor: float) -> None:
+    """Draws a line whose bars do not extend the vertical axis below a floor."""
+    below = ax.dataLim.y0
+    draw_line(ax, line, look, nth, has_band=False)
+    # `floor` is infinite without positive rates, where no bar reaches down.
+    if np.isfinite(floor) and ax.get_yscale() == "log":
+        ax.dataLim.y0 = max(ax.dataLim.y0, min(below, floor))
 
 
 def _set_scales(ax: "Axes", axis: Axis, groups: list[Any], limits: list[Limit], log: str | None) -> None:

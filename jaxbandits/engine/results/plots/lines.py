@@ -1,6 +1,6 @@
 """Lines of groups of runs: means, medians, error rates, and curves over their marks."""
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,7 @@ WIDTH = 1.96  # standard errors to each side: a 95 % confidence interval of the 
 DOTS = 30  # largest number of points of a line that are each marked
 MARKED = 10  # number of points that are marked on a line with more
 BETWEEN = 7  # number of lines after which marks of such lines return to the same place
-ARROW = 0.6  # share of an upper limit to which its arrow points down on a logarithmic axis
+ARROW = 13  # length of the arrow that points down from an upper limit, in points
 TOP = 0.97  # height of triangles without a mean, as a share of the axes' height
 
 
@@ -123,12 +123,16 @@ def _draw_bars(ax: "Axes", line: Line, at: np.ndarray, look: Look) -> None:
 
 
 def _draw_limits(ax: "Axes", line: Line, is_limit: np.ndarray, look: Look) -> None:
-    """Draws the upper end of the interval of a rate of zero, with an arrow that points down."""
+    """Draws the upper end of the interval of a rate of zero, with a short arrow that points down."""
     if not is_limit.any():
         return
-    high = line.high[is_limit]
-    style: dict[str, Any] = {"color": look.color, "marker": look.marker, "markersize": 5, "fillstyle": "none"}
-    ax.errorbar(line.x[is_limit], high, ARROW * high, uplims=True, linestyle="", elinewidth=1, **style)
+    from matplotlib.path import Path
+
+    x, high = line.x[is_limit], line.high[is_limit]
+    arrow = Path([(0, 0), (0, -1), (-0.25, -0.65), (0, -1), (0.25, -0.65)], [1, 2, 1, 2, 2])
+    # A marker made of a path is scaled to half its size on either side.
+    ax.plot(x, high, color=look.color, marker=arrow, markersize=2 * ARROW, fillstyle="none", linestyle="")
+    ax.plot(x, high, color=look.color, marker=look.marker, markersize=5, markerfacecolor="white", linestyle="")
 
 
 def _draw_triangles(ax: "Axes", line: Line, heights: np.ndarray, look: Look) -> None:
