@@ -458,6 +458,44 @@ def test_error_rates_stand_at_their_x_and_their_intervals_do_not_stretch_the_axi
     assert np.ptp(ax.get_xlim()) > 20 * np.ptp([line.get_xdata() for line in lines(ax)])
 
 
+def test_bounds_have_the_names_that_they_are_given(swept, ax):
+    swept.plot(x="gap", bound=("asymptotic bound", lambda gap: 80 / gap), ax=ax)
+    assert legend(ax)[2] == "asymptotic bound"
+    np.testing.assert_allclose(lines(ax)[2].get_ydata(), [8000, 800, 80])
+    ax.clear()
+    swept.plot(x="gap", bound=[("one", 50), ("three", {1.0: 1, 0.1: 2, 0.01: 3})], ax=ax)
+    assert legend(ax)[2:4] == ["one", "three"]
+    np.testing.assert_array_equal([line.get_ydata() for line in lines(ax)[2:4]], [3 * [50], [3, 2, 1]])
+    assert lines(ax)[2]._dash_pattern != lines(ax)[3]._dash_pattern
+    with pytest.raises(ValueError, match="bound must have a number for every value of x, got none for 0.01"):
+        swept.plot(x="gap", bound=("one", {1.0: 1}), ax=ax)
+
+
+def test_of_two_columns_the_first_has_the_colours_and_the_second_the_shapes(many_tasks, ax):
+    many_tasks.plot(x="delta", by=("gap", "d"), ax=ax)
+    colors, *shapes = zip(*looks(ax), strict=True)
+    assert len(looks(ax)) == 8
+    assert colors[:4] == 4 * colors[:1] != colors[4:] == 4 * colors[4:5]
+    for shape in shapes:
+        assert shape[:4] == shape[4:]
+        assert len(set(shape)) == 4
+    ax.clear()
+    # Lines differ in all if one of the columns has a single value.
+    many_tasks.where(gap=0.5).plot(x="delta", by=("gap", "d"), ax=ax)
+    assert [len(set(parts)) for parts in zip(*looks(ax), strict=True)] == [4, 4, 4]
+
+
+def test_boxes_of_rules_over_the_rules_are_narrow_and_differ_in_colour(swept):
+    for by in (None, "rule"):
+        ax = swept.where(gap=0.01).plot(x="rule", by=by, kind="box")
+        corners = [patch.get_path().vertices[:, 0] for patch in boxes(ax)]
+        np.testing.assert_allclose([(x.min() + x.max()) / 2 for x in corners], [0, 1])
+        assert all(0.3 < np.ptp(x) < 0.6 for x in corners)
+        assert len({(box.get_facecolor(), box.get_hatch()) for box in boxes(ax)}) == 2
+        assert tick_labels(ax.xaxis) == ["b", "A"]
+        assert legend(ax) == ["censored or failed"]
+
+
 def test_curves_of_one_line_have_the_same_marks(ax):
     results = results_of(
         row=[0, 1], status=[1, 1], task__n=[1, 2], curve__pulls=[[1, 2], [2, 4]], curve__x=[[1.0, 2.0], [3.0, 4.0]]

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     import xarray
     from matplotlib.axes import Axes
 
-    from jaxbandits.engine.results.plots.bounds import Bound
+    from jaxbandits.engine.results.plots.bounds import Bound, NamedBound
 
 
 WELL_BUSY = 0.75  # share of busy lanes below which `advice` suggests a shorter chunk
@@ -380,7 +380,7 @@ class Results:
         *,
         kind: str | None = None,
         band: str | None = "mean",
-        bound: "Bound | None" = None,
+        bound: "Bound | NamedBound | Sequence[NamedBound] | None" = None,
         log: str | None = None,
         ax: "Axes | None" = None,
     ) -> "Axes":
@@ -397,7 +397,8 @@ class Results:
             y: name of the column to draw: real, (runs,), or (runs, marks) for curves.
             by: name or names of the scalar columns whose values each get a line; () for a single line. If None, `rule`
                 where there are several rules. Unless it is (), there is a warning where a line pools runs at one `x`
-                whose tasks differ in a column of at most 20 values, or whose rules differ.
+                whose tasks differ in a column of at most 20 values, or whose rules differ. Of two names, the first has
+                the colours, the second the dashes and markers.
             kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
                 side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
                 of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).
@@ -408,7 +409,8 @@ class Results:
                 median, and shades from 5 to 95 % of the runs. If None, means without bands.
             bound: lower bound, drawn as a black line: a number; an array with a number for every distinct value of
                 `x` in the order in which they appear (marks of curves in increasing order); a mapping of these values
-                to numbers; or a function of one of them. If None, there is no such line.
+                to numbers; or a function of one of them. ("name", bound) gives its name in the legend, by default
+                "lower bound"; a list of such pairs draws several. If None, there is no such line.
             log: logarithmic axes: "", "x", "y" or "xy". If None, the axes whose values are all positive and span a
                 factor of ten.
             ax: axes of matplotlib to draw into. If None, the axes of a new figure of pyplot.

@@ -11,10 +11,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 Bound = float | Sequence[float] | np.ndarray | Mapping[Any, float] | Callable[[Any], Any]
+NamedBound = tuple[str, Bound]
 
+UNTITLED = "lower bound"  # name of a bound without one
 NEAR = 1e-6  # relative difference up to which numbers are one value of x: single precision, and a little more
 HALF = 0.45  # half the length of a bound at a category; categories are at distance 1
 FORMS = "be a number, an array with one number for every value of x, a mapping of these values or a function of them"
+
+
+def named_bounds(bound: Any) -> list[NamedBound]:
+    """Returns the names and the bounds of `bound`: one bound, one with its name, or several with theirs."""
+    if _is_named(bound):
+        return [bound]
+    if isinstance(bound, (list, tuple)) and bound and all(map(_is_named, bound)):
+        return list(bound)
+    return [(UNTITLED, bound)]
+
+
+def _is_named(bound: Any) -> bool:
+    """True if a bound comes with its name."""
+    return isinstance(bound, tuple) and len(bound) == 2 and isinstance(bound[0], str)
 
 
 def bound_values(bound: Bound, x: np.ndarray) -> np.ndarray:

@@ -1,11 +1,12 @@
 """`Results.plot`: reads its arguments, and draws lines, boxes or error rates with their axes and legend."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from jaxbandits.checks import instance, one_of, show, warn
-from jaxbandits.engine.results.plots.bounds import Bound, bound_values, draw_bound
+from jaxbandits.engine.results.plots.bounds import Bound, NamedBound, bound_values, draw_bound, named_bounds
 from jaxbandits.engine.results.plots.boxes import Boxes, boxes, draw_boxes
 from jaxbandits.engine.results.plots.lines import Columns, Line, curve, draw_line, error_rates, means
 from jaxbandits.engine.results.plots.looks import Look, next_looks
@@ -28,13 +29,15 @@ if TYPE_CHECKING:
 
 RATIO = 10  # smallest ratio of largest to smallest value that makes an axis logarithmic by default
 SHARE = 0.8  # share of the place of a category that its boxes or points take
+SOLE = 0.6  # the same of a single box or point
 ASIDE = 0.4  # largest share of the distance of two numbers on an axis that the error rates at each of them take
 STEP = 0.02  # distance of these error rates, as a share of the axis: near to the width of a marker
 BELOW = 10  # smallest error rate over the lower end of an axis to which an interval may stretch it
 CROWDED = 9  # characters of all categories per inch of the axes' width, beyond which their names are turned
 MANY = 20  # number of values of a column of the table of tasks, beyond which they are taken for drawn at random
 MISSING = "censored or failed"
-BOUND_DASHES = (0, (6, 2))  # dashes of a bound, longer than the dashes of any group of runs
+# Dashes of bounds, longer than the dashes of any group of runs.
+BOUND_DASHES = (0, (6, 2)), (0, (6, 2, 1, 2)), (0, (12, 3)), (0, (6, 2, 1, 2, 1, 2))
 DELTA_DASHES = (0, (1, 1))
 
 
@@ -64,7 +67,7 @@ def draw(
     by: str | tuple[str, ...] | None,
     kind: str | None,
     band: str | None,
-    bound: Bound | None,
+    bound: Bound | NamedBound | Sequence[NamedBound] | None,
     log: str | None,
     ax: "Axes | None",
 ) -> "Axes":
@@ -84,8 +87,11 @@ def draw(
     if ax is not None:
         instance("ax", ax, Axes)
     value = _value_column(columns, y, kind)
-    names = _group_columns(columns, by, x)
-    parts, labels = _parts(columns, names)
+    names = _group_columns(columns, by, x, kind)
+    parts, labels, codes = _parts(columns, names)
+    if kind == "box" and list(names.values()) == [full_name(x, scalar_columns(columns))]:
+        # The axis has these names already.
+        labels = [""] * len(labels)
     is_curve = columns[value].ndim == 2
     axis = _curve_axis(columns, value, x, y) if is_curve else _scalar_axis(columns, x, kind)
     groups: list[Any] = [
@@ -108,7 +114,9 @@ def draw(
     # Changing the scale takes the ticks of an earlier call away.
     ticks = np.union1d(fixed_ticks(ax.xaxis), axis.at)
     _set_scales(ax, axis, groups, limits, log)
-    width = SHARE / max(len(groups), 1)
+    # Each group stands in the middle if no two of them meet.
+    alone = bool(axis.categories) and sum(len(group.x) for group in groups) == len(axis.at)
+    width = SOLE if alone else SHARE / max(len(groups), 1)
     if kind == "error" and not axis.categories and len(axis.at) == 1:
         # A single value stands in the middle of an axis that is much longer than the distance of the points.
         center = float(axis.at[0])
@@ -118,10 +126,11 @@ def draw(
         ax.update_datalim([(end, 1) for end in ends], updatey=False)
     positive = np.concatenate([group.middle[group.middle > 0] for group in groups]) if kind == "error" else np.zeros(0)
     floor = positive.min(initial=np.inf) / BELOW
-    looks = next_looks(ax, len(groups), has_dashes=not axis.categories)
+    looks = next_looks(ax, codes, has_dashes=not axis.categories)
     for n, (group, look) in enumerate(zip(groups, looks, strict=True)):
         if axis.categories:
-            group = group._replace(x=places[group.x] + (n - (len(groups) - 1) / 2) * width)
+            shift = 0.0 if alone else (n - (len(groups) - 1) / 2) * width
+            group = group._replace(x=places[group.x] + shift)
         elif kind == "error":
             group = group._replace(x=_beside(group.x, axis.at, n, len(groups), is_log=ax.get_xscale() == "log"))
         if kind == "box":
@@ -156,11 +165,13 @@ def _value_column(columns: Columns, y: str, kind: str | None) -> str:
     return value
 
 
-def _group_columns(columns: Columns, by: str | tuple[str, ...] | None, x: str | None) -> dict[str, str]:
+def _group_columns(
+    columns: Columns, by: str | tuple[str, ...] | None, x: str | None, kind: str | None
+) -> dict[str, str]:
     """Returns the columns that define the groups. If `by` is None, `rule` where there are several rules."""
     if by is None:
         rule = full_name("rule", scalar_columns(columns))
-        if rule is None or x in ("rule", rule) or (columns[rule] == columns[rule][:1]).all():
+        if rule is None or (x in ("rule", rule) and kind != "box") or (columns[rule] == columns[rule][:1]).all():
             return {}
         return {"rule": rule}
     return group_names(by, scalar_columns(columns)) if by not in ((), []) else {}
@@ -189,13 +200,23 @@ def _short_name(name: str, columns: Columns) -> str:
     return short if full_name(short, columns) == name else name
 
 
-def _parts(columns: Columns, names: dict[str, str]) -> tuple[list[Any], list[str]]:
-    """Returns the runs of each group, its values in order of appearance, and their labels."""
+def _parts(columns: Columns, names: dict[str, str]) -> tuple[list[Any], list[str], list[tuple[int, int]]]:
+    """Returns the runs of each group in order of appearance, their labels, and the numbers of colour and shape.
+
+    Of two columns with several values each, the first has the colours, and the second dashes, markers and hatches.
+    """
     if not names:
-        return [slice(None)], [""]
+        return [slice(None)], [""], [(0, 0)]
     first, group = by_appearance([columns[name] for name in names.values()])
     labels = [group_label([columns[name][n] for name in names.values()]) for n in first]
-    return [np.flatnonzero(group == n) for n in range(len(first))], labels
+    parts = [np.flatnonzero(group == n) for n in range(len(first))]
+    numbers = np.arange(len(first))
+    colors, shapes = numbers, numbers
+    if len(names) == 2:
+        indices = [by_appearance([columns[name]])[1][first] for name in names.values()]
+        if all(np.ptp(index) > 0 for index in indices if len(index)):
+            colors, shapes = indices
+    return parts, labels, list(zip(colors.tolist(), shapes.tolist(), strict=True))
 
 
 def _curve_axis(columns: Columns, value: str, x: str | None, y: str) -> Axis:
@@ -234,13 +255,15 @@ def _group(
     return means(chosen, x, y, label=label, band=band)
 
 
-def _limits(axis: Axis, bound: Bound | None, *, is_error: bool) -> list[Limit]:
+def _limits(axis: Axis, bound: Bound | NamedBound | Sequence[NamedBound] | None, *, is_error: bool) -> list[Limit]:
     """Returns the lines to compare with: delta for error rates over delta, and the caller's bound."""
     limits = []
     if is_error and column_words(axis.name) == "delta" and not axis.categories:
         limits.append(Limit("delta", axis.values.astype(float), DELTA_DASHES))
     if bound is not None:
-        limits.append(Limit("lower bound", bound_values(bound, axis.values), BOUND_DASHES))
+        for n, (label, one) in enumerate(named_bounds(bound)):
+            dashes = BOUND_DASHES[n % len(BOUND_DASHES)]
+            limits.append(Limit(label, bound_values(one, axis.values), dashes))
     return limits
 
 

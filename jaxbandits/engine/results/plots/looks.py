@@ -25,14 +25,14 @@ class Look(NamedTuple):
     hatch: str
 
 
-def next_looks(ax: "Axes", count: int, *, has_dashes: bool) -> list[Look]:
+def next_looks(ax: "Axes", codes: list[tuple[int, int]], *, has_dashes: bool) -> list[Look]:
     """Returns looks that differ from one another and from the lines in the axes.
 
-    Consecutive looks differ in colour, dashes and marker. A caller's own cycle of colours is respected.
+    Consecutive numbers differ in colour, or in dashes and marker. A caller's own cycle of colours is respected.
 
     Args:
         ax: the axes. Their cycle of colours advances.
-        count: number of looks.
+        codes: numbers of the colour and of the shape of each look, both from 0 on.
         has_dashes: True if the looks are for lines, which dashes tell apart.
     """
     from matplotlib.colors import to_rgba
@@ -41,8 +41,10 @@ def next_looks(ax: "Axes", count: int, *, has_dashes: bool) -> list[Look]:
     labels = [str(artist.get_label()) for artist in [*ax.get_lines(), *ax.patches]]
     drawn = sum(label == UNNAMED or (label != "" and label[0] != "_") for label in labels)
     looks = []
-    for n in range(drawn, drawn + count):
-        color = _next_color(ax, n)
+    count = max((color for color, _ in codes), default=-1) + 1
+    colors = [_next_color(ax, drawn + n) for n in range(count)]
+    for nth_color, nth_shape in codes:
+        color, n = colors[nth_color], drawn + nth_shape
         dashes, marker = next(
             shape for shape in _shapes(n, has_dashes=has_dashes) if (to_rgba(color), *shape) not in taken
         )
