@@ -101,7 +101,7 @@ def test_report_runs_missing_experiments_only(tmp_path, monkeypatch):
         return {}
 
     monkeypatch.setattr(running, "run_all", run_all)
-    options = Namespace(out=tmp_path, only=names, quick=True, rerun=False, jobs=1, workers=1, **UNSET)
+    options = Namespace(out=tmp_path, only=names, quick=True, rerun=False, tables=False, jobs=1, workers=1, **UNSET)
     assert page.run(Namespace(**vars(options))) == page.run(Namespace(**vars(options))) == 0
     assert ran == [["linear_table1", "linear_width", "kernel_beta"], []]
     page.run(Namespace(**vars(options) | {"quick": False}))

@@ -114,7 +114,7 @@ class Summary(Mapping[str, np.ndarray]):
             stem, _, ending = name.rpartition("_")
             if name not in self.by and (_is_count(name) or (_is_loss(name) and values.any())):
                 shown[name] = labels(values)
-            elif ending == "mean" and values.ndim == 1:
+            elif ending == "mean" and f"{stem}_se" in self.columns and values.ndim == 1:
                 shown[stem] = self._texts(stem, "mean", style)
             elif ending in PRINTED and self._compared(name):
                 shown[name] = self._texts(stem, ending, style)
