@@ -390,4 +390,4 @@ def test_groups_of_two_columns_stand_together_by_the_first():
 
 def test_print_takes_a_parameter_called_mean_for_what_it_is():
     results = table(**{"row": [0, 0, 1], "task.mean": [1.0, 1.0, 2.0], "pulls": [3, 5, 5]})
-    assert str(results).splitlines()[1].split() == ["row", "mean", "runs", "pulls"]
+    assert str(results).splitlines()[1].split() == ["mean", "runs", "pulls"]
