@@ -1,4 +1,4 @@
-"""Errors and tails too rare to be observed: probabilities of 1e-3 to 1e-24, from some ten thousand runs.
+"""Errors and tails too rare to be observed: probabilities of 1e-3 to 1e-15, from some ten thousand runs.
 
 A paper of fixed confidence reports "0 errors in 1,000 runs". An error of 1e-9 cannot be checked by waiting, but it can
 be computed: runs on other instances, on which a wrong answer is likely, are weighted by their likelihood ratios.
