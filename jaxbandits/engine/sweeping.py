@@ -79,10 +79,10 @@ def sweep(
 
     A task is a row of the table (an instance, parameters) and a seed. `build` makes the algorithm and the environment
     of a row. They are compiled once, and thousands of runs advance side by side. A run ends when its algorithm stops or
-    has spent its `horizon` of pulls; one that reaches `max_rounds` is censored. `Results` has an entry per run, and
-    methods for tables, figures and statistics. The repository has whole studies in `experiments/tutorials`: a first
-    sweep (01), algorithms of your own (02, with a fixed budget 12), regret curves (03), fixed budgets (04), stores
-    (08), devices and clusters (09).
+    has spent its `horizon` of pulls; one that reaches `max_rounds` is censored. `Results` has an entry per run;
+    `results.table()`, `plot` and `summary` describe them. The repository has whole studies in `experiments/tutorials`:
+    a first sweep (01), algorithms of your own (02, with a fixed budget 12), regret curves (03), fixed budgets (04),
+    stores (08), devices and clusters (09).
 
     Example:
         >>> import jax
