@@ -28,11 +28,16 @@ class Compiled(NamedTuple):
     """A compiled program."""
 
     call: Any  # the program, for arguments of the shapes and types that it was lowered for
+    examined: Any  # what `examine` returned for it
     seconds: float  # time that this call waited for XLA; 0 if the program was known
 
 
 def compiled(
-    name: tuple[Hashable, ...], lower: Callable[[], Lowered], options: dict[str, Any] | None = None
+    name: tuple[Hashable, ...],
+    lower: Callable[[], Lowered],
+    *,
+    options: dict[str, Any] | None = None,
+    examine: Callable[[Any], Any] = lambda program: None,
 ) -> Compiled:
     """Lowers and compiles a program, unless this process has compiled the same one before.
 
@@ -41,22 +46,23 @@ def compiled(
             traced. If one part is None, the program is lowered and known by its text.
         lower: returns the lowered program.
         options: options of the compiler.
+        examine: called once with the compiled program.
     """
     seconds = 0.0
 
-    def compile_it(lowered: Lowered) -> Any:
+    def compile_it(lowered: Lowered) -> tuple[Any, Any]:
         nonlocal seconds
         started = time.perf_counter()
         program = lowered.compile(options)
         seconds = time.perf_counter() - started
-        return program
+        return program, examine(program)
 
     if None in name:
         lowered = lower()
-        program = remembered((*_text_of(lowered), *name), lambda: compile_it(lowered))
+        known = remembered((*_text_of(lowered), *name), lambda: compile_it(lowered))
     else:
-        program = remembered(name, lambda: compile_it(lower()))
-    return Compiled(program, seconds)
+        known = remembered(name, lambda: compile_it(lower()))
+    return Compiled(*known, seconds)
 
 
 def remembered(name: Hashable, make: Callable[[], T]) -> T:

@@ -52,7 +52,9 @@ def identity(jaxpr: Jaxpr, constants: Sequence[Any]) -> Identity | None:
     """
     parts: list[Hashable] = []
     try:
-        _read_jaxpr(jaxpr, constants, parts, {})
+        known: dict[int, int] = {}
+        _read(tuple(constants), parts, known)
+        _read_jaxpr(jaxpr, parts, known)
         name = tuple(parts)
         hash(name)
     except (_UnknownError, TypeError):  # a part cannot be hashed
@@ -77,7 +79,7 @@ def _type_of(array: Any) -> Hashable:
 
 
 # `parts` is a code without prefixes: lengths and types come before what they describe, so equal lists have one meaning.
-def _read_jaxpr(jaxpr: Jaxpr, constants: Sequence[Any], parts: list[Hashable], known: dict[int, int]) -> None:
+def _read_jaxpr(jaxpr: Jaxpr, parts: list[Hashable], known: dict[int, int]) -> None:
     """Appends the operations of a computation; `known` has the numbers of the computations inside that were read."""
     numbers: dict[Any, int] = {}
 
@@ -97,8 +99,6 @@ def _read_jaxpr(jaxpr: Jaxpr, constants: Sequence[Any], parts: list[Hashable], k
                 _read(variable.val, parts, known)
 
     define(jaxpr.constvars)
-    for constant in constants:
-        _read(constant, parts, known)
     define(jaxpr.invars)
     equations = _needed(jaxpr)
     parts.append(len(equations))
@@ -144,11 +144,12 @@ def _read(value: Any, parts: list[Hashable], known: dict[int, int]) -> None:
         parts.append(repr(value))  # tells 0.0 from -0.0, and a NaN equals itself
     elif isinstance(value, (Jaxpr, ClosedJaxpr)):
         # A computation that is called in several places is one object, which is read once.
-        is_new = id(value) not in known
-        parts.append(known.setdefault(id(value), len(known)))
+        inner = closed(value)
+        _read(tuple(inner.consts), parts, known)
+        is_new = id(inner.jaxpr) not in known
+        parts.append(known.setdefault(id(inner.jaxpr), len(known)))
         if is_new:
-            inner = closed(value)
-            _read_jaxpr(inner.jaxpr, inner.consts, parts, known)
+            _read_jaxpr(inner.jaxpr, parts, known)
     elif isinstance(value, (tuple, list)):
         parts.append(len(value))
         for part in value:

@@ -67,7 +67,7 @@ def preflight(job: Job) -> None:
 
     arguments = probe.constants, start.constants if start.has_checks else [], job.tasks, job.key
     name = "preflight", job.rows, ROWS, identity_of_types(arguments), probe.identity, start.identity
-    call = compiled(name, lambda: jax.jit(program).lower(*arguments), COMPILER_OPTIONS).call
+    call = compiled(name, lambda: jax.jit(program).lower(*arguments), options=COMPILER_OPTIONS).call
     changed, refused = jax.device_get(call(*arguments))
     say(log, logging.INFO, "checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused.any():

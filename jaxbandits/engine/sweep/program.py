@@ -180,7 +180,7 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     require_memory(shapes, lane.layout)
     with with_memory_advice(shapes, lane.layout):
         program, call, fill = _compile(lane)
-        if on_cpu(mesh) and "lapack" in (program.call.as_text() or ""):
+        if on_cpu(mesh) and program.examined.calls_lapack:
             # jaxlib's batched LAPACK calls wait inside the thread pool that does their work, so two at a time would
             # deadlock. The library's own algorithms make no such call (see numerics.linalg).
             say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
@@ -191,10 +191,7 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
             batches = 1
         else:
             batches = min(side_by_side(mesh), -(-tasks // lane.layout.all_lanes))
-    sizes = program.call.memory_analysis()
-    # Donated memory counts once.
-    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
-    needed = batches * (needed + sizes.temp_size_in_bytes)
+    needed = batches * program.examined.bytes
     memory = device_memory(mesh)
     if memory is not None and needed > memory:
         # A CPU would not fail: the system would kill the process once the memory is used.
@@ -233,6 +230,8 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops, so that a factory's precomputation runs once per call.
         algorithm, environment, record = build_row(job, task, keys.build)
+        # Traced once for the four places that decide; inlined, its operations are the same.
+        algorithm = algorithm._replace(decide=jax.jit(algorithm.decide, inline=True))
         state = select(fresh, algorithm.init(keys.init), batch.state)
         memory = select(fresh, environment.init(keys.memory), batch.memory)
         rounds = jnp.where(fresh, 0, batch.rounds)
@@ -363,7 +362,8 @@ def lower(lane: Lane) -> Lowered:
 def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
     table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
-    program = compiled(("lanes", lane.layout, identity_of_types(table), _name(lane)), lambda: lower(lane))
+    name = "lanes", lane.layout, identity_of_types(table), _name(lane)
+    program = compiled(name, lambda: lower(lane), examine=_examine)
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
     shared = jax.device_put((lane.data, lane.job.tasks, lane.job.key), everywhere)
@@ -379,6 +379,20 @@ def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
         return program.call(*shared, *(row, seed, fresh, limits, chunks, batch))
 
     return program, call, fill
+
+
+class _Facts(NamedTuple):
+    """What the engine must know of a compiled call."""
+
+    calls_lapack: bool
+    bytes: int  # device memory of one batch on one device
+
+
+def _examine(program: Any) -> _Facts:
+    sizes = program.memory_analysis()
+    # Donated memory counts once.
+    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    return _Facts("lapack" in (program.as_text() or ""), needed + sizes.temp_size_in_bytes)
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:
