@@ -297,7 +297,8 @@ def test_table_names_bad_arguments(arguments, message):
 
 def test_rules_of_one_sweep_are_compared():
     a, b = RESULTS.where(rule="RAGE"), RESULTS.where(rule="LinGapE")
-    with pytest.warns(UserWarning, match="a and b share random numbers .* Give the environments stream=key"):
+    advice = r"repeat the sweeps with environment\(.*, stream=key\) in build, and write compare\(a, b, paired=True\)$"
+    with pytest.warns(UserWarning, match=advice):
         compared = compare(a, b, by="delta")
     assert compared["pulls_difference"].tolist() == [3, 10]
     assert "rule" not in compared
