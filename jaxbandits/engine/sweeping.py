@@ -84,8 +84,10 @@ def sweep(
     Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
     with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
     the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs.
-    `jax_persistent_cache_min_compile_time_secs` is the shortest compile time (1 s) from which JAX keeps one. Tracing,
-    about a fifth, remains. Each rule has one program. It is compiled while the rules before it run.
+    `jax_persistent_cache_min_compile_time_secs` is the shortest compile time (1 s) from which JAX keeps one. `build` is
+    traced in every call, so whatever it reads has its current value. A repeated sweep of a rule of `mab` costs .05 to
+    .1 CPU seconds. `Results.stats` tells XLA's share of the compile time. Each rule has one program. It is compiled
+    while the rules before it run.
 
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) with

@@ -209,7 +209,7 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     say(
         log,
         logging.INFO,
-        "compiled in %.1f s (%.1f s by XLA): %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
+        "compiled in %.1f s (XLA %.1f s): %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
         ready.seconds,
         ready.xla_seconds,
         batches,
@@ -230,8 +230,10 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops, so that a factory's precomputation runs once per call.
         algorithm, environment, record = build_row(job, task, keys.build)
-        # Traced once for the four places that decide; inlined, its operations are the same.
-        algorithm = algorithm._replace(decide=jax.jit(algorithm.decide, inline=True))
+        # Traced once for the four places that decide; inlined, its operations are the same. A new function, because
+        # JAX keeps the trace of one that it knows, with the globals of that time.
+        decide = algorithm.decide
+        algorithm = algorithm._replace(decide=jax.jit(lambda key, state: decide(key, state), inline=True))
         state = select(fresh, algorithm.init(keys.init), batch.state)
         memory = select(fresh, environment.init(keys.memory), batch.memory)
         rounds = jnp.where(fresh, 0, batch.rounds)
