@@ -28,7 +28,7 @@ class Compiled(NamedTuple):
     """A compiled program."""
 
     call: Any  # the program, for arguments of the shapes and types that it was lowered for
-    examined: Any  # what `examine` returned for it
+    examined: Any  # result of `examine`
     seconds: float  # time that this call waited for XLA; 0 if the program was known
 
 

@@ -85,12 +85,12 @@ class Lane(NamedTuple):
 
     @property
     def constants(self) -> list[Any]:
-        """The arrays that the call closes over; a shape in the place of a large one, which is an input."""
+        """Returns the arrays that the call closes over; a shape in the place of a large one, which is an input."""
         return [jax.ShapeDtypeStruct(x.shape, x.dtype) if _is_large(x) else x for x in self.jaxpr.consts]
 
     @property
     def data(self) -> list[Array]:
-        """The large arrays that the call closes over."""
+        """Returns the large arrays that the call closes over."""
         return [x for x in self.jaxpr.consts if _is_large(x)]
 
 
@@ -384,7 +384,7 @@ def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
 
 
 class _Facts(NamedTuple):
-    """What the engine must know of a compiled call."""
+    """Facts of a compiled call, found once."""
 
     calls_lapack: bool
     bytes: int  # device memory of one batch on one device
