@@ -61,6 +61,25 @@ def test_sweep_of_another_program_compiles():
         assert compilations(lambda: jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS | change))[1] > 0  # noqa: B023
 
 
+def test_second_run_of_an_algorithm_compiles_nothing():
+    def run(limit, key):
+        return jaxbandits.run(key, counter(jnp.asarray(limit)), NOISE, max_rounds=1000)
+
+    other = jax.random.key(8)  # created beforehand, since this may compile too
+    first, count = compilations(lambda: run(5, KEY))
+    assert count > 0
+    for limit, key in ((5, KEY), (5, other), (17, KEY)):
+        outcome, count = compilations(lambda: run(limit, key))  # noqa: B023
+        assert count == 0
+        assert outcome.pulls == limit
+        assert bool(outcome.state.total == first.state.total) == (limit == 5 and key is KEY)
+    longer = jaxbandits.run(KEY, counter(jnp.asarray(17)), NOISE, max_rounds=1000, chunk=7)
+    assert longer.state.total == outcome.state.total
+    with jax.disable_jit(), jax.numpy_dtype_promotion("standard"):
+        slow = jaxbandits.run(KEY, counter(jnp.asarray(2)), NOISE, max_rounds=1000, chunk=2)
+    assert slow.pulls == 2
+
+
 def doubled():
     class Pair(NamedTuple):
         value: jax.Array

@@ -211,7 +211,8 @@ def test_precision_and_shapes_are_part_of_the_name():
 
 
 def decide_by_global(key, state):
-    return Decision(jnp.ones((), int), state.pulls >= MODULE_LIMIT, state.pulls % 7)
+    coin = jax.random.bernoulli(key).astype(int)  # drawn for a whole chunk, by a half of its own
+    return Decision(jnp.ones((), int), state.pulls >= MODULE_LIMIT, coin)
 
 
 FIXED = Algorithm(
@@ -224,9 +225,10 @@ FIXED = Algorithm(
 
 def test_a_global_is_read_anew_although_all_functions_are_the_same(monkeypatch):
     build = lambda limit, key: (FIXED, NOISE)  # noqa: E731
-    assert set(jaxbandits.sweep(build, **TINY).columns["pulls"]) == {5}
-    monkeypatch.setitem(globals(), "MODULE_LIMIT", 8)
-    assert set(jaxbandits.sweep(build, **TINY).columns["pulls"]) == {8}
+    for limit in (5, 8):
+        monkeypatch.setitem(globals(), "MODULE_LIMIT", limit)
+        assert set(jaxbandits.sweep(build, **TINY).columns["pulls"]) == {limit}
+        assert jaxbandits.run(KEY, FIXED, NOISE, max_rounds=100).pulls == limit
 
 
 def test_sweeps_of_one_source_have_their_own_results():

@@ -14,7 +14,8 @@ from typing import Any, NamedTuple, TypeVar
 import jax
 from jax.stages import Lowered
 
-from jaxbandits.engine.programs.identity import settings
+from jaxbandits.engine.jaxprs import eval_jaxpr
+from jaxbandits.engine.programs.identity import identity, identity_of_types, settings
 
 T = TypeVar("T")
 
@@ -57,12 +58,33 @@ def compiled(
         seconds = time.perf_counter() - started
         return program, examine(program)
 
-    if None in name:
+    if any(part is None for part in name):
         lowered = lower()
         known = remembered((*_text_of(lowered), *name), lambda: compile_it(lowered))
     else:
         known = remembered(name, lambda: compile_it(lower()))
     return Compiled(*known, seconds)
+
+
+def call_compiled(function: Callable[[], T]) -> T:
+    """Calls a function without arguments as one program, in which the arrays that it closes over are inputs.
+
+    It is traced in every call, and compiled unless this process has the program, maybe for arrays of other values.
+    Under `jax.disable_jit` it is no program.
+    """
+    if jax.config.jax_disable_jit:
+        return function()
+    jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)()
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in jaxpr.consts]
+    traced = identity(jaxpr.jaxpr, shapes)
+    structure = jax.tree.structure(outputs)
+
+    def program(constants: list[Any]) -> list[Any]:
+        return eval_jaxpr(jaxpr.jaxpr, constants)
+
+    name = "call", structure, identity_of_types(jaxpr.consts), traced
+    known = compiled(name, lambda: jax.jit(program).lower(jaxpr.consts))
+    return jax.tree.unflatten(structure, known.call(jaxpr.consts))
 
 
 def remembered(name: Hashable, make: Callable[[], T]) -> T:
