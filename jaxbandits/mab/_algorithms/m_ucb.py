@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of, scale
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
@@ -126,7 +126,7 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
     start = Monitor(totals, jnp.zeros((K, window), dtype), jnp.zeros(K, dtype))
     algorithm = algorithm_from_rule(problem, Rule(choose, start, learn=learn), in_turn=False)
     # Sums of zeros and ones carry no rounding.
-    return algorithm if isinstance(problem, Bernoulli) else algorithm._replace(refresh=refresh)
+    return algorithm if law_of(problem).counts_ones else algorithm._replace(refresh=refresh)
 
 
 class MUcbConstants(NamedTuple):

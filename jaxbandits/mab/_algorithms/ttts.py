@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jax.scipy.special import log_ndtr, logsumexp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Gaussian, Problem, posterior_draws, scale
+from jaxbandits.mab._problem.problems import Problem, law_of, posterior_draws
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -52,11 +52,12 @@ def ttts(
     """
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
+    posterior_scale = law_of(problem).posterior_scale
 
     def challenger_of(key: Key, estimates: Estimates, leader: Array) -> Array:
         counts, means = estimates.counts, estimates.means
-        if isinstance(problem, Gaussian):
-            logs = log_probabilities_of_best(means, scale(problem) / jnp.sqrt(counts))
+        if posterior_scale is not None:
+            logs = log_probabilities_of_best(means, posterior_scale(problem, counts))
             logs = jnp.where(is_entry(leader, logs), -jnp.inf, logs)
             cumulated = jnp.cumsum(jnp.exp(logs - jnp.max(logs)))
             target = coin(key, logs.dtype) * cumulated[-1]

@@ -1,7 +1,7 @@
 """Instances: a problem with the means of its arms; and instances of the literature."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +10,8 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.problems import (
-    Bernoulli,
-    Gaussian,
-    Problem,
-    check_noise_scale,
-    check_problem,
-    checked_means,
-)
+from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
+from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, check_problem, checked_means
 
 
 class Instance(NamedTuple):
@@ -87,7 +81,7 @@ def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float 
 
 def checked_instance(instance: Instance) -> Instance:
     """Returns the instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
-    lines: Any = [((Gaussian, Bernoulli), "Write instance instead of instance.problem")]
+    lines: Any = [(get_args(Problem), "Write instance instead of instance.problem")]
     lines += [((jax.Array, np.ndarray, list), "Write mab.gaussian(means) or mab.bernoulli(means)")]
     checks.instance("instance", instance, Instance, lines=lines)
     check_problem(instance.problem, "instance.problem")

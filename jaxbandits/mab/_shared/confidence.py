@@ -9,15 +9,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.mab._problem.problems import (
-    Bernoulli,
-    Gaussian,
-    Problem,
-    bounds,
-    check_problem,
-    divergence,
-    float_dtype,
-)
+from jaxbandits.mab._problem.problems import Problem, bounds, check_problem, float_dtype, law_of
 from jaxbandits.mab._shared.frame import Estimates, State, argmax
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics import thresholds
@@ -62,7 +54,7 @@ def stop_settings(
     """
     check_problem(problem)
     checks.probability("delta", delta)
-    checks.real("epsilon", epsilon, least=0, below=1 if isinstance(problem, Bernoulli) else None)
+    checks.real("epsilon", epsilon, least=0, below=law_of(problem).width)
     threshold = thresholds.gk16(arms=problem.arms) if threshold is None else threshold
     checks.function("threshold", threshold, "delta and evidence")
     dtype = float_dtype(problem)
@@ -123,7 +115,7 @@ def leader_share_at(
 ) -> Array:
     """Returns the probability of pulling the leader instead of its challenger, float ().
 
-    "ids" is the information-directed share, N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m.
+    "ids" is the information-directed share, `laws.pooled.directed_share`.
     """
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
@@ -131,14 +123,7 @@ def leader_share_at(
     (n_l, m_l), (n_c, m_c) = (
         (entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
     )
-    if isinstance(problem, Gaussian):
-        # For Gaussian arms the share is this, whatever the means. The quotient of two divergences gives .49999 at equal
-        # counts, and so breaks exact ties.
-        return n_c / (n_l + n_c)
-    pooled = (n_l * m_l + n_c * m_c) / (n_l + n_c)
-    of_leader, of_challenger = n_l * divergence(problem, m_l, pooled), n_c * divergence(problem, m_c, pooled)
-    total = of_leader + of_challenger
-    return jnp.where(total > 0, of_leader / jnp.where(total > 0, total, 1), 0.5)
+    return law_of(problem).share(problem, n_l, m_l, n_c, m_c)
 
 
 def argmax_except(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:

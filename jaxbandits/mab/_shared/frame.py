@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.mab._problem.environment import Pull, Rewards, idle_pull, receive
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype
+from jaxbandits.mab._problem.problems import Problem, float_dtype, law_of
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
 from jaxbandits.numerics.indexing import select
@@ -84,14 +84,14 @@ def algorithm_from_rule(
         slots: number of slots of an action without leaps.
         in_turn: whether every arm is pulled once, in turn, before the rule applies. No run stops before.
         leap: largest number of pulls of a slot. With more than 1, an action has K slots, slot i for arm i.
-        draws_lots: whether lots break ties. If None, only for Bernoulli arms, whose means tie.
+        draws_lots: whether lots break ties. If None, only for arms whose means tie, such as Bernoulli arms.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
     """
     K, slot_per_arm = problem.arms, leap > 1
     slots = K if slot_per_arm else slots
-    draws_lots = isinstance(problem, Bernoulli) if draws_lots is None else draws_lots
+    draws_lots = law_of(problem).ties if draws_lots is None else draws_lots
 
     def init(key: Key) -> State:
         words = ties.draw_words(key, K) if draws_lots else ()
@@ -196,7 +196,7 @@ def unfused(x: PyTree) -> PyTree:
 def no_rewards(problem: Problem) -> Array | Sum | Ones:
     """Returns the sums of rewards before the first pull."""
     K, dtype = problem.arms, float_dtype(problem)
-    if not isinstance(problem, Gaussian):
+    if law_of(problem).counts_ones:
         return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
     # In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
     return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
