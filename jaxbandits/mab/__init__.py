@@ -93,8 +93,19 @@ from jaxbandits.mab._algorithms.ucb_e import ucb_e
 from jaxbandits.mab._algorithms.ugape import ugape
 from jaxbandits.mab._algorithms.uniform import uniform
 from jaxbandits.mab._problem.environment import Pull, Rewards, environment
-from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._problem.instances import (
+    Instance,
+    audibert1,
+    bernoulli,
+    exponential,
+    gauss4,
+    gaussian,
+    gk1,
+    gk2,
+    is_right,
+    poisson,
+)
+from jaxbandits.mab._problem.problems import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
@@ -110,6 +121,7 @@ __all__ = [
     "Bernoulli",
     "CharacteristicTime",
     "Estimate",
+    "Exponential",
     "Gaussian",
     "Hardness",
     "Instance",
@@ -117,6 +129,7 @@ __all__ = [
     "LilConstants",
     "LogFactor",
     "MUcbConstants",
+    "Poisson",
     "Pull",
     "Rewards",
     "audibert1",
@@ -134,6 +147,7 @@ __all__ = [
     "exp3_gamma",
     "exp3_ix",
     "exp3_ix_constants",
+    "exponential",
     "gauss4",
     "gaussian",
     "gk1",
@@ -151,6 +165,7 @@ __all__ = [
     "m_ucb_constants",
     "moss",
     "moss_anytime",
+    "poisson",
     "recorded",
     "sequential_halving",
     "sliding_window_ucb",

@@ -11,7 +11,15 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, check_problem, checked_means
+from jaxbandits.mab._problem.problems import (
+    Bernoulli,
+    Exponential,
+    Gaussian,
+    Poisson,
+    Problem,
+    check_problem,
+    checked_means,
+)
 
 
 class Instance(NamedTuple):
@@ -57,6 +65,42 @@ def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
     dtype = checks.float_dtype("dtype", dtype)
     means = checks.array("means", means, ("K",), dtype=dtype, least=0, most=1)
     return Instance(Bernoulli(_number(means), dtype), means)
+
+
+def poisson(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards are numbers of events, with Poisson laws.
+
+    Args:
+        means: float (K,), K >= 2, positive; may be traced.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, above=0)
+    return Instance(Poisson(_number(means), dtype), means)
+
+
+def exponential(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards are waiting times, with exponential laws.
+
+    Args:
+        means: float (K,), K >= 2, positive, in units of reward; may be traced.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, above=0)
+    return Instance(Exponential(_number(means), dtype), means)
 
 
 def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float = 0.0) -> Array:

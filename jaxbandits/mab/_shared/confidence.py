@@ -64,10 +64,16 @@ def stop_settings(
     )
     # Only shapes are evaluated: nothing is compiled before all arguments are checked.
     counts = jax.ShapeDtypeStruct((2,), jnp.int32) if reads_counts else None
+    sums = jax.ShapeDtypeStruct((2,), dtype) if reads_counts and law_of(problem).has_mixture else None
     pulls = jax.ShapeDtypeStruct((), jnp.int32)
+    law = type(problem).__name__
     try:
         made = jax.eval_shape(
-            lambda delta, pulls, counts: threshold(delta, Evidence(pulls, counts)), settings.delta, pulls, counts
+            lambda delta, pulls, counts, sums: threshold(delta, Evidence(pulls, counts, sums, law)),
+            settings.delta,
+            pulls,
+            counts,
+            sums,
         )
     except ValueError as error:
         raise ValueError(f"threshold must accept this rule's evidence, got {error}") from error
@@ -84,12 +90,17 @@ def has_separated(settings: StopSettings, state: State, estimates: Estimates) ->
     best = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
     count = entry(state.counts, best)
+    law = type(settings.problem).__name__
+    # Sums are for the thresholds of laws whose likelihood ratio depends on them.
+    rewards = estimates.counts * estimates.means if law_of(settings.problem).has_mixture else None
+    of_best = None if rewards is None else entry(rewards, best)
 
-    def threshold(other: Array) -> Array:
-        return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other])))
+    def threshold(other: Array, reward: Array | None) -> Array:
+        sums = None if of_best is None or reward is None else jnp.stack([of_best, reward])
+        return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other]), sums, law))
 
     # A threshold that reads no counts gives one number for all arms, and the compiler sees that.
-    return jnp.all(costs > jax.vmap(threshold)(state.counts))
+    return jnp.all(costs > jax.vmap(threshold)(state.counts, rewards))
 
 
 def level(settings: StopSettings, state: State) -> Array:

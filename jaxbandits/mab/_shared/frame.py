@@ -31,7 +31,7 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   pulls of every arm
-    sums: Array | Sum | Ones  # rewards of every arm: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
+    sums: Array | Sum | Ones  # rewards of every arm: float (K,), compensated in 32 bit; Bernoulli integers
     memory: PyTree = ()  # the rule's own statistics
     ties: Array | tuple[()] = ()  # uint32 (K,), random bits of the lots; () without lots
 
@@ -107,7 +107,7 @@ def algorithm_from_rule(
         return Decision(action, choice.stop & ~is_first, choice.answer)
 
     def observe(state: State, action: Pull, observation: Rewards) -> State:
-        memory = state.memory
+        memory, observation = state.memory, _poisoned(problem, observation)
         if rule.remember is not None:
             moves = jnp.any(observation.times > 0)
             if in_turn:
@@ -200,6 +200,16 @@ def no_rewards(problem: Problem) -> Array | Sum | Ones:
         return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
     # In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
     return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
+
+
+def _poisoned(problem: Problem, rewards: Rewards) -> Rewards:
+    """Returns the rewards, with NaN in the place of sums that rewards of this law cannot have: it ends the run."""
+    law = law_of(problem)
+    # `Ones` has a poison of its own.
+    if law.are_sums is None or law.counts_ones:
+        return rewards
+    are_sums = law.are_sums(problem, rewards.sums, rewards.times)
+    return rewards._replace(sums=jnp.where(are_sums, rewards.sums, jnp.nan))
 
 
 def _add(sums: Array | Sum | Ones, rewards: Rewards, by_arm: Callable[[Array], Array]) -> Array | Sum | Ones:

@@ -11,6 +11,7 @@ from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import (
     Problem,
     check_problem,
+    check_sub_gaussian,
     checked_means,
     divergence,
     scale,
@@ -124,6 +125,7 @@ def successive_rejects_bound(instance: Instance, *, horizon: Array | int) -> Arr
     Source: Audibert, Bubeck and Munos (2010), Theorem 2.
     """
     instance = checked_instance(instance)
+    check_sub_gaussian(instance.problem, "hardness")
     K = instance.problem.arms
     checks.integer("horizon", horizon, least=K + 1)
     H2 = hardness(instance).H2 * (2 * scale(instance.problem)) ** 2

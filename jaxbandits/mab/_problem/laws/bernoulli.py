@@ -140,5 +140,6 @@ LAW = Law(
     width=1,
     counts_ones=True,
     ties=True,
+    has_mixture=False,
     is_location=False,
 )

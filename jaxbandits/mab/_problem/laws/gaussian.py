@@ -159,5 +159,6 @@ LAW = Law(
     width=None,
     counts_ones=False,
     ties=False,
+    has_mixture=False,
     is_location=True,
 )

@@ -46,4 +46,5 @@ class Law(NamedTuple):
     width: float | None  # largest difference of two means; None if there is none
     counts_ones: bool  # True if rewards are 0 or 1
     ties: bool  # True if two means are often equal
+    has_mixture: bool  # True if there is a threshold for it that reads the sums of rewards
     is_location: bool  # True if divergences depend on the difference of the means alone
