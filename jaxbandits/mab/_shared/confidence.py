@@ -69,7 +69,7 @@ def stop_settings(
     law = type(problem).__name__
     try:
         made = jax.eval_shape(
-            lambda delta, pulls, counts, sums: threshold(delta, Evidence(pulls, counts, sums, law)),
+            lambda delta, pulls, counts, sums: threshold(delta, Evidence(pulls, counts, sums=sums, law=law)),
             settings.delta,
             pulls,
             counts,
@@ -97,7 +97,8 @@ def has_separated(settings: StopSettings, state: State, estimates: Estimates) ->
 
     def threshold(other: Array, reward: Array | None) -> Array:
         sums = None if of_best is None or reward is None else jnp.stack([of_best, reward])
-        return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other]), sums, law))
+        evidence = Evidence(state.pulls, jnp.stack([count, other]), sums=sums, law=law)
+        return settings.threshold(settings.delta, evidence)
 
     # A threshold that reads no counts gives one number for all arms, and the compiler sees that.
     return jnp.all(costs > jax.vmap(threshold)(state.counts, rewards))
