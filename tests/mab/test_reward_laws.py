@@ -12,6 +12,7 @@ from scipy.optimize import brentq, minimize_scalar
 
 import jaxbandits
 from jaxbandits import Status, mab
+from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import bound, divergence, law_of, posterior_draws
 from jaxbandits.mab._shared.weights import optimal_weights
 
@@ -90,7 +91,12 @@ def test_intervals_against_bisection(kind):
 def test_costs_against_a_search(kind):
     problem = mab.Gaussian(2, 1.0) if kind == "gaussian" else LAWS[kind]
     law = law_of(problem)
-    program = jax.jit(lambda *pair: (law.transport(problem, *pair[:4], None), law.transport(problem, *pair)))
+    program = jax.jit(
+        lambda n, m, n_a, m_a, epsilon: (
+            law.transport(problem, Sample(n, m), Sample(n_a, m_a), None),
+            law.transport(problem, Sample(n, m), Sample(n_a, m_a), epsilon),
+        )
+    )
     pair, plain, shifted, margin, with_margin = COSTS[kind]
     given = (10.0, pair[0], 30.0, jnp.array([pair[1]]), margin)
     np.testing.assert_allclose(program(*given)[0], [plain], rtol=1e-8)

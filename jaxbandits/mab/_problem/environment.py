@@ -11,6 +11,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
+from jaxbandits.mab._problem.laws.law import Slots
 from jaxbandits.mab._problem.problems import Gaussian, Problem, float_dtype, law_of, scale
 from jaxbandits.noises import Sampler, Shape, sampler_of
 from jaxbandits.numerics.indexing import entries
@@ -42,31 +43,32 @@ def environment(
     """Answers `Pull` with the sum of the rewards of each slot.
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
-    of a Bernoulli arm are one binomial variable (`numerics.binomial`). If its sampler misses, nothing was pulled, and
-    the algorithm pulls again.
+    of a Bernoulli arm are one binomial variable (`numerics.binomial`), of a Poisson arm one Poisson variable
+    (`numerics.poisson`), of an exponential arm a gamma variable. If its sampler misses, nothing was pulled, and the
+    algorithm pulls again; a single reward misses only for Poisson arms with means from 10.
 
     Args:
         instance: the truth.
         algorithm: the algorithm that will pull. Its actions say the number of slots, and its problem the largest number
-            of pulls of a slot, `leap`. More pulls give NaN, which ends the run, for Bernoulli arms, and for a stream
-            without leaps. If None, an action has one slot and makes one pull; an action stands for an algorithm of your
-            own that does not leap.
+            of pulls of a slot, `leap`. More pulls give NaN, which ends the run, unless arms are Gaussian, and for a
+            stream without leaps. If None, an action has one slot and makes one pull; an action stands for an algorithm
+            of your own that does not leap.
         noise: noise of Gaussian arms in units of their noise_scale. If None, it is normal. Otherwise "uniform" on
             [-sqrt 3, sqrt 3], "rademacher" (-1 or 1), or a function (key) -> float () of mean 0 and sub-Gaussian
             constant 1. Theory that needs no more than that holds; sums of several pulls have no closed form.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
             algorithm, so that algorithms can be compared on the same rewards. For Gaussian arms this holds also within
-            a leap; leaps of Bernoulli arms, whose sums are binomial, are refused.
+            a leap; leaps of other arms are refused.
 
     Returns:
-        Environment. Its noise is `noise`, (slots,), for Gaussian arms; for Bernoulli arms uniform, (slots,) without
-        leaps and (8, slots) with them; with a stream nothing. Its memory is (), with a stream the number of pulls of
-        each arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for Gaussian arms 32
-        normal variables per slot, and 64 with leaps.
+        Environment. Its noise is `noise`, (slots,), for Gaussian arms; for other arms uniform, (slots,) without leaps
+        and (8, slots) with them or for Poisson arms; with a stream nothing. Its memory is (), with a stream the number
+        of pulls of each arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for
+        Gaussian arms 32 normal variables per slot, and 64 with leaps, and for Poisson arms 64 uniform ones.
 
     Raises:
         ValueError: the instance is not valid; the algorithm makes other actions; `noise` is none of these, or is given
-            for Bernoulli arms or leaps; or `stream` is no key or is given for leaps of Bernoulli arms.
+            for other arms or leaps; or `stream` is no key or is given for leaps of other arms.
     """
     problem, means = checked_instance(instance)
     slots, leap, checked = declared_form(algorithm, problem.arms)
@@ -74,10 +76,10 @@ def environment(
     if noise is not None:
         sampler = sampler_of("noise", noise, means.dtype)
         has_scale = isinstance(problem, Gaussian)
-        require(has_scale and leap == 1, "noise", "be None unless arms are Gaussian, and for leaps", noise)
+        require(has_scale and leap == 1, "noise", "be None for leaps, and unless arms are Gaussian", noise)
     if stream is not None:
         checks.key("stream", stream)
-        require(law.can_share(leap), "stream", "be None for leaps of Bernoulli arms, whose sums are binomial", stream)
+        require(law.can_share(leap), "stream", "be None for leaps, unless arms are Gaussian", stream)
         if sampler is not None:
             paid = _samples(means, scale(problem), stream, sampler)
         else:
@@ -106,7 +108,7 @@ def environment(
 
     def respond(action: Pull, noise: PyTree) -> Rewards:
         require_form(action, problem.arms, slots)
-        return Rewards(*law.pay(problem, noise, means, *action, leap))
+        return Rewards(*law.pay(problem, noise, means, action, leap))
 
     return memoryless(lambda key: law.draw(problem, key, slots, leap, means.dtype), respond)._replace(**checked)
 
@@ -193,8 +195,8 @@ def _samples(means: Array, noise_scale: float, stream: Key, sampler: Sampler) ->
     return respond
 
 
-def _numbered(pay: Callable[[Array, Array, Array], tuple[Array, Array]]) -> Callable[[Pull, Array], Rewards]:
+def _numbered(pay: Callable[[Slots, Array], Slots]) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, before: Array) -> Rewards:
-        return Rewards(*pay(*action, before))
+        return Rewards(*pay(action, before))
 
     return respond

@@ -98,7 +98,7 @@ def bound(problem: Problem, mean: Array, c: Array, is_upper: Array) -> Array:
 
 
 def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, number: int | None = None) -> Array:
-    """Draws the means of all arms from their posterior under a flat prior.
+    """Draws the means of all arms from their posterior under a prior without information.
 
     Args:
         problem: law of the rewards.

@@ -9,6 +9,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
+from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, bounds, check_problem, float_dtype, law_of
 from jaxbandits.mab._shared.frame import Estimates, State, argmax
 from jaxbandits.mab._shared.transport import transport_costs
@@ -132,10 +133,10 @@ def leader_share_at(
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
         return jnp.asarray(leader_share, dtype)
-    (n_l, m_l), (n_c, m_c) = (
-        (entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
+    of_leader, of_challenger = (
+        Sample(entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
     )
-    return law_of(problem).share(problem, n_l, m_l, n_c, m_c)
+    return law_of(problem).share(problem, of_leader, of_challenger)
 
 
 def argmax_except(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:

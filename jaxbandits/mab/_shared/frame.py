@@ -1,7 +1,8 @@
 """Frame of all algorithms of the family: the state, its estimates, and the algorithm that a rule makes.
 
-Two Bernoulli arms often have equal counts and means. Lots break these ties (`numerics.ties`), so the distribution of a
-run does not depend on the order of the arms. Normal rewards do not tie, and most of their runs draw no lots.
+Two arms whose rewards are whole numbers often have equal counts and means. Lots break these ties (`numerics.ties`), so
+the distribution of a run does not depend on the order of the arms. Other rewards do not tie, and most of their runs
+draw no lots.
 """
 
 from collections.abc import Callable

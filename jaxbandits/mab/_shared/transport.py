@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
+from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, law_of
 from jaxbandits.mab._shared.frame import Estimates, argmin, unfused
 from jaxbandits.numerics.indexing import entry, is_entry
@@ -23,7 +24,7 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
     """
     counts, means = estimates.counts, estimates.means
     count, mean = entry(counts, leader), entry(means, leader)
-    costs = law_of(problem).transport(problem, count, mean, counts, means, epsilon)
+    costs = law_of(problem).transport(problem, Sample(count, mean), Sample(counts, means), epsilon)
     return unfused(jnp.where(is_entry(leader, means), jnp.inf, costs))
 
 

@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
-from jaxbandits.mab._problem.laws.law import Law
+from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
-from jaxbandits.mab._problem.laws.pooled import cost_with_margin, directed_share, pooled_cost
+from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
@@ -40,16 +40,14 @@ def _inner(problem: Bernoulli, mean: Array) -> Array:
     return jnp.clip(mean, edge, 1 - edge)
 
 
-def _transport(problem: Bernoulli, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array | None) -> Array:
+def _transport(problem: Bernoulli, leader: Sample, other: Sample, epsilon: Array | None) -> Array:
     del problem
     if epsilon is None:
-        return pooled_cost(kl.bernoulli_kl, n_l, m_l, n_a, m_a)
+        return pooled_cost(kl.bernoulli_kl, leader, other)
     return cost_with_margin(
         kl.bernoulli_kl,
-        n_l,
-        m_l,
-        n_a,
-        m_a,
+        leader,
+        other,
         epsilon,
         times_variance=lambda factor, mean: factor * mean * (1 - mean),
         times_slope=lambda factor, mean: factor * (1 - 2 * mean),
@@ -101,8 +99,9 @@ def _draw(problem: Bernoulli, key: Key, slots: int, leap: int, dtype: Any) -> Ar
     return jax.random.uniform(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
 
 
-def _pay(problem: Bernoulli, noise: Array, means: Array, arms: Array, times: Array, leap: int) -> tuple[Array, Array]:
+def _pay(problem: Bernoulli, noise: Array, means: Array, action: Slots, leap: int) -> Slots:
     del problem
+    arms, times = action
     mean = entries(means, arms)
     # Traced means could not be checked: a number without a distribution must not pass for a reward.
     if leap == 1:

@@ -6,10 +6,10 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array, Key, static_fields
-from jaxbandits.mab._problem.laws.law import Law
+from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.poisson import PROPOSED, check_positive_means
-from jaxbandits.mab._problem.laws.pooled import cost_with_margin, directed_share, pooled_cost
+from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
 from jaxbandits.numerics.beta import gamma_of, proposed
 from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.indexing import entries
@@ -40,16 +40,14 @@ def _bound(problem: Exponential, mean: Array, c: Array, is_upper: Array | bool) 
     return mean * jnp.exp(-excess_root(c, ~jnp.asarray(is_upper)))
 
 
-def _transport(problem: Exponential, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array | None) -> Array:
+def _transport(problem: Exponential, leader: Sample, other: Sample, epsilon: Array | None) -> Array:
     del problem
     if epsilon is None:
-        return pooled_cost(_kl, n_l, m_l, n_a, m_a)
+        return pooled_cost(_kl, leader, other)
     return cost_with_margin(
         _kl,
-        n_l,
-        m_l,
-        n_a,
-        m_a,
+        leader,
+        other,
         epsilon,
         times_variance=lambda factor, mean: factor * mean**2,
         times_slope=lambda factor, mean: 2 * factor * mean,
@@ -78,8 +76,9 @@ def _draw(problem: Exponential, key: Key, slots: int, leap: int, dtype: Any) -> 
     return jax.random.uniform(key, (slots,) if leap == 1 else (PROPOSED, slots), dtype)
 
 
-def _pay(problem: Exponential, noise: Array, means: Array, arms: Array, times: Array, leap: int) -> tuple[Array, Array]:
+def _pay(problem: Exponential, noise: Array, means: Array, action: Slots, leap: int) -> Slots:
     del problem
+    arms, times = action
     mean = entries(means, arms)
     # Traced means could not be checked: a number without a distribution must not pass for a reward.
     is_lawful = (times <= leap) & (mean > 0)

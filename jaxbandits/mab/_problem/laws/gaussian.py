@@ -10,7 +10,8 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.laws.law import Law
+from jaxbandits.mab._problem.laws.law import Law, Slots
+from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.linalg import aligned
@@ -72,16 +73,17 @@ def _bound(problem: Gaussian, mean: Array, c: Array, is_upper: Array) -> Array:
     return mean + jnp.where(is_upper, radius, -radius)
 
 
-def _transport(problem: Gaussian, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array | None) -> Array:
+def _transport(problem: Gaussian, leader: Sample, other: Sample, epsilon: Array | None) -> Array:
+    (n_l, m_l), (n_a, m_a) = leader, other
     lead = jnp.maximum(m_l - m_a if epsilon is None else m_l - m_a + epsilon, 0)
     return lead**2 * (n_l * n_a) / (2 * _scale(problem) ** 2 * (n_l + n_a))
 
 
-def _share(problem: Gaussian, n_l: Array, m_l: Array, n_c: Array, m_c: Array) -> Array:
+def _share(problem: Gaussian, leader: Sample, challenger: Sample) -> Array:
     # The information-directed share is this, whatever the means. The quotient of two divergences gives .49999 at equal
     # counts, and so breaks exact ties.
-    del problem, m_l, m_c
-    return n_c / (n_l + n_c)
+    del problem
+    return challenger.count / (leader.count + challenger.count)
 
 
 def _posterior_scale(problem: Gaussian, counts: Array) -> Array:
@@ -110,15 +112,14 @@ def _draw(problem: Gaussian, key: Key, slots: int, leap: int, dtype: Any) -> Arr
     return jax.random.normal(key, (slots,), dtype)
 
 
-def _pay(problem: Gaussian, noise: Array, means: Array, arms: Array, times: Array, leap: int) -> tuple[Array, Array]:
+def _pay(problem: Gaussian, noise: Array, means: Array, action: Slots, leap: int) -> Slots:
     del leap
+    arms, times = action
     pulls = times.astype(means.dtype)
     return pulls * entries(means, arms) + _scale(problem) * jnp.sqrt(pulls) * noise, times
 
 
-def _pay_from_stream(
-    problem: Gaussian, stream: Key, means: Array, leap: int
-) -> Callable[[Array, Array, Array], tuple[Array, Array]]:
+def _pay_from_stream(problem: Gaussian, stream: Key, means: Array, leap: int) -> Callable[[Slots, Array], Slots]:
     def noise(arm: Array, start: Array, times: Array) -> Array:
         walk = key_of(stream, arm)
         if leap > 1:
@@ -126,7 +127,7 @@ def _pay_from_stream(
         one = jnp.where(times == 0, 0, one_step(walk, start, means.dtype))
         return jnp.where(times <= 1, one, jnp.nan)
 
-    def pay(arms: Array, times: Array, before: Array) -> tuple[Array, Array]:
+    def pay(arms: Array, times: Array, before: Array) -> Slots:
         steps = jax.vmap(noise)(arms, before, times)
         pulls = times.astype(means.dtype)
         return pulls * entries(means, arms) + _scale(problem) * steps, times

@@ -1,9 +1,12 @@
-"""What the family needs to know of a law of rewards: all functions that depend on it."""
+"""A law of rewards, as all functions of the family that depend on it."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from jaxbandits.base import Array, Key, PyTree
+from jaxbandits.mab._problem.laws.pooled import Sample
+
+Slots = tuple[Array, Array]  # two numbers of each slot of an action
 
 
 class Law(NamedTuple):
@@ -22,18 +25,19 @@ class Law(NamedTuple):
     bounds: Callable[[Any, Array, Array], tuple[Array, Array]]  # (problem, mean, c) -> upper, lower
     upper_bound: Callable[[Any, Array, Array], Array]  # (problem, mean, c)
     bound: Callable[[Any, Array, Array, Array], Array]  # (problem, mean, c, is_upper)
-    # (problem, n_l, m_l, n_a, m_a, epsilon) -> minimum over x of n_l kl(m_l, x) + n_a kl(m_a, x + epsilon), 0 where
+    # (problem, leader, other, epsilon) -> minimum over x of n_l kl(m_l, x) + n_a kl(m_a, x + epsilon), 0 where
     # m_a >= m_l + epsilon; an epsilon of None is 0
-    transport: Callable[[Any, Array, Array, Array, Array, Array | None], Array]
-    share: Callable[[Any, Array, Array, Array, Array], Array]  # (problem, n_l, m_l, n_c, m_c): see `directed_share`
+    transport: Callable[[Any, Sample, Sample, Array | None], Array]
+    share: Callable[[Any, Sample, Sample], Array]  # (problem, leader, challenger): see `directed_share`
     posterior_draws: Callable[[Any, Key, Array, Array, int | None], Array]  # (problem, key, counts, means, number)
     # (problem, key, counts, means, number) -> a draw, and so many uniform variables
     posterior_draw_and_uniforms: Callable[[Any, Key, Array, Array, int], tuple[Array, Array]]
     draw: Callable[[Any, Key, int, int, Any], PyTree]  # (problem, key, slots, leap, dtype) -> noise of a round
-    # (problem, noise, means, arms, times, leap) -> sums of rewards, and pulls that were made, (slots,) each
-    pay: Callable[[Any, PyTree, Array, Array, Array, int], tuple[Array, Array]]
-    # (problem, stream, means, leap) -> function (arms, times, pulls before) -> as `pay`
-    pay_from_stream: Callable[[Any, Key, Array, int], Callable[[Array, Array, Array], tuple[Array, Array]]]
+    # (problem, noise, means, action, leap) -> sums of rewards, and pulls that were made, (slots,) each; the action gives
+    # the arms and the times of the slots
+    pay: Callable[[Any, PyTree, Array, Slots, int], Slots]
+    # (problem, stream, means, leap) -> function (action, pulls before) -> as `pay`
+    pay_from_stream: Callable[[Any, Key, Array, int], Callable[[Slots, Array], Slots]]
     can_share: Callable[[int], bool]  # (leap) -> whether `pay_from_stream` exists with it
     # (problem, sums, times) -> whether so many rewards can have these sums; None if any finite number is possible
     are_sums: Callable[[Any, Array, Array], Array] | None

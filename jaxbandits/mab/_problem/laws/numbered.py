@@ -6,23 +6,22 @@ from typing import Any
 import jax
 
 from jaxbandits.base import Array, Key
+from jaxbandits.mab._problem.laws.law import Slots
 from jaxbandits.streams import key_of
 
-Pay = Callable[[Any, Array, Array, Array, Array, int], tuple[Array, Array]]
-PayNumbered = Callable[[Array, Array, Array], tuple[Array, Array]]
+Pay = Callable[[Any, Array, Array, Slots, int], Slots]
+PayNumbered = Callable[[Slots, Array], Slots]
 
 
 def numbered(pay: Pay, shape: tuple[int, ...] = ()) -> Callable[[Any, Key, Array, int], PayNumbered]:
     """Returns the `pay_from_stream` of a law whose `pay` takes uniform numbers of this shape for each slot."""
 
-    def pay_from_stream(
-        problem: Any, stream: Key, means: Array, leap: int
-    ) -> Callable[[Array, Array, Array], tuple[Array, Array]]:
+    def pay_from_stream(problem: Any, stream: Key, means: Array, leap: int) -> PayNumbered:
         def uniform(arm: Array, number: Array) -> Array:
             return jax.random.uniform(key_of(stream, arm, number), shape, means.dtype)
 
-        def pay_numbered(arms: Array, times: Array, before: Array) -> tuple[Array, Array]:
-            return pay(problem, jax.vmap(uniform, out_axes=-1)(arms, before), means, arms, times, leap)
+        def pay_numbered(action: Slots, before: Array) -> Slots:
+            return pay(problem, jax.vmap(uniform, out_axes=-1)(action[0], before), means, action, leap)
 
         return pay_numbered
 

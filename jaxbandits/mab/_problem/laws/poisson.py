@@ -7,9 +7,9 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, static_fields
-from jaxbandits.mab._problem.laws.law import Law
+from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
-from jaxbandits.mab._problem.laws.pooled import cost_with_margin, directed_share, pooled_cost
+from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
 from jaxbandits.numerics.beta import gamma_of
 from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.indexing import entries
@@ -51,16 +51,14 @@ def _bound(problem: Poisson, mean: Array, c: Array, is_upper: Array | bool) -> A
     return jnp.where(positive, moved, jnp.where(is_upper, c, 0))
 
 
-def _transport(problem: Poisson, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array | None) -> Array:
+def _transport(problem: Poisson, leader: Sample, other: Sample, epsilon: Array | None) -> Array:
     del problem
     if epsilon is None:
-        return pooled_cost(poisson_kl, n_l, m_l, n_a, m_a)
+        return pooled_cost(poisson_kl, leader, other)
     return cost_with_margin(
         poisson_kl,
-        n_l,
-        m_l,
-        n_a,
-        m_a,
+        leader,
+        other,
         epsilon,
         times_variance=lambda factor, mean: factor * mean,
         times_slope=lambda factor, mean: factor,
@@ -91,8 +89,9 @@ def _draw(problem: Poisson, key: Key, slots: int, leap: int, dtype: Any) -> Arra
     return jax.random.uniform(key, (UNIFORMS, slots), dtype)
 
 
-def _pay(problem: Poisson, noise: Array, means: Array, arms: Array, times: Array, leap: int) -> tuple[Array, Array]:
+def _pay(problem: Poisson, noise: Array, means: Array, action: Slots, leap: int) -> Slots:
     del problem
+    arms, times = action
     mean = entries(means, arms)
     events, accepted = poisson_of(noise, times.astype(means.dtype) * mean)
     sums = jnp.where(accepted, events, 0)
