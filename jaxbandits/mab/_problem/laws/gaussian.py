@@ -127,7 +127,8 @@ def _pay_from_stream(problem: Gaussian, stream: Key, means: Array, leap: int) ->
         one = jnp.where(times == 0, 0, one_step(walk, start, means.dtype))
         return jnp.where(times <= 1, one, jnp.nan)
 
-    def pay(arms: Array, times: Array, before: Array) -> Slots:
+    def pay(action: Slots, before: Array) -> Slots:
+        arms, times = action
         steps = jax.vmap(noise)(arms, before, times)
         pulls = times.astype(means.dtype)
         return pulls * entries(means, arms) + _scale(problem) * steps, times

@@ -33,7 +33,7 @@ class Law(NamedTuple):
     # (problem, key, counts, means, number) -> a draw, and so many uniform variables
     posterior_draw_and_uniforms: Callable[[Any, Key, Array, Array, int], tuple[Array, Array]]
     draw: Callable[[Any, Key, int, int, Any], PyTree]  # (problem, key, slots, leap, dtype) -> noise of a round
-    # (problem, noise, means, action, leap) -> sums of rewards, and pulls that were made, (slots,) each; the action gives
+    # (problem, noise, means, action, leap) -> sums of rewards, and pulls that were made, (slots,) each; the action has
     # the arms and the times of the slots
     pay: Callable[[Any, PyTree, Array, Slots, int], Slots]
     # (problem, stream, means, leap) -> function (action, pulls before) -> as `pay`
