@@ -43,7 +43,7 @@ def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    look = LOOK | {"svg.hashsalt": name}
+    look = LOOK | {"svg.hashsalt": name, "axes.prop_cycle": mpl.cycler(color=COLORS)}
     with mpl.rc_context(look):
         figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
         draw(figure)
@@ -137,13 +137,3 @@ def side_by_side(axes: Any, names: Sequence[str], **settings: Any) -> None:
     axes.set(xticks=range(len(names)), **settings)
     axes.set_xticklabels(names)
     axes.grid(axis="x", visible=False)
-
-
-def means_figure(
-    figure: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], *, legend: Mapping[str, Any] = {}, **axes: Any
-) -> Any:
-    """Draws the figure of most papers, a curve for every algorithm over one axis; returns the axes."""
-    panel = figure.subplots()
-    curves(panel, x, lines, **axes)
-    panel.legend(**legend)
-    return panel

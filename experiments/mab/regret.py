@@ -105,7 +105,7 @@ def draw(
     figure.set_size_inches(9.6, 4.8)
     for (name, constant), axes in zip(constants.items(), figure.subplots(1, 2), strict=True):
         both = concatenate({rule: each for (where, rule), each in sweeps.items() if where == name}, name="rule")
-        common.in_our_styles(both.plot(y="curve.regret", by="rule", ax=axes, log="xy"))
+        both.plot(y="curve.regret", by="rule", ax=axes, log="xy")
         axes.plot(marks, constant * np.log(marks), color="k", lw=1.5, ls=(0, (6, 2)), label="C log t")
         axes.set(title=name, xlabel="pulls", ylabel="")
         axes.get_legend().remove()
