@@ -15,6 +15,7 @@ from jaxbandits.engine.results.printing import (
     labels,
     latex,
     markdown,
+    number,
     with_error,
     with_interval,
 )
@@ -137,7 +138,7 @@ class Summary(Mapping[str, np.ndarray]):
         values = self.columns[f"{stem}_{ending}"]
         prefix = f"{stem}_" if ending == "mean" else f"{stem}_{ending}_"
         if ending == "p":
-            return [EMPTY if np.isnan(p) else f"{p:.2g}" for p in values]
+            return [EMPTY if np.isnan(p) else number(f"{p:.2g}", style) for p in values]
         if f"{prefix}low" in self.columns:
             interval = zip(values, self.columns[f"{prefix}low"], self.columns[f"{prefix}high"], strict=True)
             return [with_interval(*numbers, style) for numbers in interval]
