@@ -220,6 +220,8 @@ def test_summary_keeps_labels_apart_and_leaves_answers_out():
     assert "algorithm" in jaxbandits.compare(joined, joined)
     with pytest.raises(ValueError, match="y must name scalar columns of numbers .* got 'answer'"):
         joined.table("answer")
+    with pytest.raises(ValueError, match="by must name scalar columns, .* got 'row'"):
+        results_of(status=[1], rule=["a"]).summary()
     # A label that is named like a count has its full name.
     assert "task.runs" in jaxbandits.concatenate([part, part], name="runs").summary()
     assert "task.runs" in repr(jaxbandits.concatenate([part, part], name="runs"))

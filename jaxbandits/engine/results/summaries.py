@@ -172,7 +172,7 @@ def default_names(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
     """
     labels: list[str] = []
     for name, values in columns.items():
-        if (name == RULE or is_task_column(name)) and len(values):
+        if (name == RULE or is_task_column(name)) and len(values) and "row" in columns:
             first, group = grouped([columns["row"], *(columns[label] for label in labels)])
             if not constant_within({name: values}, first, group):
                 labels.append(name)
