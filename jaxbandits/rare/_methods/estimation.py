@@ -3,18 +3,15 @@
 import os
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits import checks
-from jaxbandits.base import Key, Status
+from jaxbandits.base import Key
 from jaxbandits.checks import require
 from jaxbandits.engine.sweep.tasks import Build
-from jaxbandits.engine.sweeping import sweep
 from jaxbandits.rare._methods import laws, linear
 from jaxbandits.rare._methods.diagnostics import (
     Weighed,
@@ -25,46 +22,15 @@ from jaxbandits.rare._methods.diagnostics import (
 )
 from jaxbandits.rare._methods.learning import Past, Runs, cells_of, joined, next_mixture
 from jaxbandits.rare._methods.linear import Linear
+from jaxbandits.rare._methods.making import Numbers, Plan, make_runs
 from jaxbandits.rare._methods.mixture import Mixture, log_mean, together
-from jaxbandits.rare._methods.models import Model, model_of, observed, require_instance
+from jaxbandits.rare._methods.models import Model, model_of
 from jaxbandits.rare._methods.results import Events, RareResult
+from jaxbandits.rare._methods.settings import ROUNDS, ROUNDS_AT_MOST, mixtures_of, require_call, settings_of
 
-ROUNDS = (4096, 1024, 1024, 1024, 1024)
-FIRST_LOOK = 4  # batches of the estimate before its error is looked at
 PATIENCE = 4  # factor of runs by which a precise estimate with warnings goes on
 LARGEST = 2**31 - 1
-# Numbers that keep the keys of learnings, of estimates and of sweeps apart.
-ESTIMATES, SWEEPS, ROUNDS_AT_MOST, PIECES = 1_000_000, 2_000_000, 1000, 10_000
-FAILED = (Status.NONFINITE, Status.INVALID_ACTION, Status.EXHAUSTED)
-RESERVED = {"tasks", "seeds", "metrics", "key", "max_rounds", "horizon", "store"}
-
-
-class Settings(NamedTuple):
-    """Settings of an estimate."""
-
-    relative_error: float  # requested standard error over the estimate
-    most_runs: int  # number of runs after which the estimate ends
-    rounds: tuple[int, ...]  # runs of each round of one learning
-    learnings: int  # number of learnings
-    store: Path | None  # folder of the finished runs
-    options: dict[str, Any]  # arguments of `sweep`
-
-
-class Plan(NamedTuple):
-    """Everything that the runs of an estimate depend on."""
-
-    model: Model
-    build: Build
-    key: Key  # root key
-    max_rounds: int | None  # budget of rounds; None for tails
-    horizon: int | None  # pulls after which a run has not stopped, for tails
-    wrong: Callable[[Any], bool]
-    settings: Settings
-
-    @property
-    def block(self) -> int:
-        """Returns the number of runs of a sweep, equal for all sweeps, so that they share one program."""
-        return self.settings.learnings * min(self.settings.rounds)
+ESTIMATES = 1_000_000  # keeps the keys of the estimate's draws apart from those of the learnings
 
 
 def error_probability(
@@ -146,7 +112,7 @@ def error_probability(
     if wrong is not None:
         checks.function("wrong", wrong, "(answer)")
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
-    settings = _settings(
+    settings = settings_of(
         relative_error=relative_error,
         most_runs=most_runs,
         rounds=rounds,
@@ -154,7 +120,7 @@ def error_probability(
         store=store,
         options=sweep_arguments,
     )
-    _require_call(build, instance, key=key, alternatives=alternatives)
+    require_call(build, instance, key=key, alternatives=alternatives)
     model = model_of(build, instance, key)
     if wrong is None:
         expected = "have one best answer; give wrong for another question"
@@ -215,7 +181,7 @@ def tail_probability(
     Source: as `error_probability`.
     """
     pulls = checks.whole("pulls", pulls, least=1, most=LARGEST)
-    settings = _settings(
+    settings = settings_of(
         relative_error=relative_error,
         most_runs=most_runs,
         rounds=rounds,
@@ -223,7 +189,7 @@ def tail_probability(
         store=store,
         options=sweep_arguments,
     )
-    _require_call(build, instance, key=key, alternatives=alternatives)
+    require_call(build, instance, key=key, alternatives=alternatives)
     model = model_of(build, instance, key)
     plan = Plan(
         model=model,
@@ -237,53 +203,13 @@ def tail_probability(
     return _estimate(plan, alternatives)
 
 
-def _settings(
-    *, relative_error: float, most_runs: int, rounds: Sequence[int], learnings: int, store: Any, options: dict[str, Any]
-) -> Settings:
-    """Checks the settings of a call, before anything is compiled."""
-    checks.positive("relative_error", relative_error)
-    most_runs = checks.whole("most_runs", most_runs, least=1)
-    learnings = checks.whole("learnings", learnings, least=1)
-    is_list = isinstance(rounds, (list, tuple, np.ndarray)) and len(rounds) > 0
-    require(is_list, "rounds", "be numbers of runs, at least one", rounds)
-    require(len(rounds) <= ROUNDS_AT_MOST, "rounds", f"be at most {ROUNDS_AT_MOST} rounds", len(rounds))
-    sizes = tuple(checks.whole(f"rounds[{number}]", size, least=1) for number, size in enumerate(rounds))
-    for name in sorted(RESERVED & options.keys()):
-        raise ValueError(f"{name} must not be given, since this function chooses it, got {checks.show(options[name])}")
-    folder = None if store is None else checks.path("store", store)
-    return Settings(
-        relative_error=float(relative_error),
-        most_runs=most_runs,
-        rounds=sizes,
-        learnings=learnings,
-        store=folder,
-        options=options,
-    )
-
-
-def _require_call(build: Any, instance: Any, *, key: Any, alternatives: Any) -> None:
-    """Checks what can be checked before `build` is called, which may compile."""
-    checks.function("build", build, "(instance, key)")
-    checks.key("key", key)
-    P = require_instance(instance)
-    if alternatives is not None and not _mixtures_of(alternatives):
-        checks.array("alternatives", alternatives, ("J", P), finite=True)
-
-
-def _mixtures_of(alternatives: Any) -> tuple[Mixture, ...]:
-    """Returns the mixtures that were given; () if it is something else."""
-    several = (alternatives,) if isinstance(alternatives, Mixture) else alternatives
-    is_several = isinstance(several, (tuple, list)) and all(isinstance(each, Mixture) for each in several)
-    return tuple(several) if is_several else ()
-
-
 def _estimate(plan: Plan, alternatives: Any) -> RareResult:
     started = time.perf_counter()
-    relative_error, most_runs, rounds, learnings = plan.settings[:4]
+    settings = plan.settings
     given = _alternatives(plan.model, alternatives)
-    collected = _Numbers({})
+    collected = Numbers({})
     if given is None:
-        pasts = _learn(plan, rounds, learnings, collected)
+        pasts = _learn(plan, collected)
         mixtures = tuple(next_mixture(plan.model.first, past) for past in pasts)
         broad = _broad(plan.model.first, pasts)
         learning_runs = sum(runs.pulls.size for past in pasts for runs in past.rounds)
@@ -291,7 +217,7 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
         mixtures, broad, learning_runs = given, Weighed(0.0, 0.0, float("nan")), 0
 
     L = len(mixtures)
-    each = -(-plan.block // L)
+    each = -(-settings.batch // L)
     runs: list[list[Runs]] = [[] for _ in mixtures]
     logs: list[list[np.ndarray]] = [[] for _ in mixtures]
     total, batch = 0, 0
@@ -299,7 +225,8 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
     while True:
         keys = [jax.random.fold_in(jax.random.fold_in(plan.key, ESTIMATES + number), batch) for number in range(L)]
         drawn = [mixture.draw(key, each) for mixture, key in zip(mixtures, keys, strict=True)]
-        ends = _run(plan, np.concatenate(drawn), f"estimate-{batch:03d}", ROUNDS_AT_MOST + batch, collected)
+        where = {"name": f"estimate-{batch:03d}", "number": ROUNDS_AT_MOST + batch, "collected": collected}
+        ends = make_runs(plan, np.concatenate(drawn), **where)
         for number in range(L):
             part = Runs(*(field[number * each : (number + 1) * each] for field in ends))
             runs[number].append(part)
@@ -310,8 +237,8 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
         estimate, se, weights = _joint(ends_of, logs_of)
         # Weights are skewed: a lucky start looks precise and is too low, most of all in rare parts. So the first look
         # is late, and a precise estimate with warnings gets more runs, at most `PATIENCE` times as many.
-        is_precise = batch >= FIRST_LOOK and estimate > 0 and se <= relative_error * estimate
-        is_last = total + L * each > most_runs
+        is_precise = total >= settings.fewest and estimate > 0 and se <= settings.relative_error * estimate
+        is_last = total + L * each > settings.most_runs
         if not (is_precise or is_last):
             continue
         first_precise = first_precise or total
@@ -324,28 +251,22 @@ def _estimate(plan: Plan, alternatives: Any) -> RareResult:
             summary=(estimate, se),
             broad=broad,
             learning_runs=learning_runs,
-            requested=relative_error,
+            requested=settings.relative_error,
             seconds=time.perf_counter() - started,
         )
         if is_last or result.trust == "ok" or total >= PATIENCE * first_precise:
             return result
 
 
-class _Numbers(NamedTuple):
-    """Numbers of answers, in the order in which they came."""
-
-    known: dict[tuple[int, ...], int]  # number of each answer
-
-
-def _learn(plan: Plan, sizes: tuple[int, ...], learnings: int, collected: _Numbers) -> list[Past]:
+def _learn(plan: Plan, collected: Numbers) -> list[Past]:
     """Runs the rounds of all learnings, side by side in the same sweeps."""
-    pasts = [Past((), ()) for _ in range(learnings)]
-    for r, size in enumerate(sizes):
+    pasts = [Past((), ()) for _ in range(plan.settings.learnings)]
+    for r, size in enumerate(plan.settings.rounds):
         first = plan.model.first
         mixtures = [first if not past.rounds else next_mixture(first, past) for past in pasts]
-        keys = [jax.random.fold_in(jax.random.fold_in(plan.key, number), r) for number in range(learnings)]
+        keys = [jax.random.fold_in(jax.random.fold_in(plan.key, number), r) for number in range(len(pasts))]
         drawn = [mixture.draw(key, size) for mixture, key in zip(mixtures, keys, strict=True)]
-        ends = _run(plan, np.concatenate(drawn), f"round-{r:03d}", r, collected)
+        ends = make_runs(plan, np.concatenate(drawn), name=f"round-{r:03d}", number=r, collected=collected)
         for number, mixture in enumerate(mixtures):
             part = Runs(*(field[number * size : (number + 1) * size] for field in ends))
             past = pasts[number]
@@ -451,7 +372,7 @@ def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None
     """Returns the mixtures that are given; None if they are to be learnt."""
     if alternatives is None:
         return None
-    if several := _mixtures_of(alternatives):
+    if several := mixtures_of(alternatives):
         for each in several:
             is_same = type(each.truth) is type(model.truth) and all(
                 np.array_equal(a, b) for a, b in zip(each.truth, model.truth, strict=True)
@@ -466,88 +387,3 @@ def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None
         laws.require_inside("alternatives", model.truth.kind, means)
         components = laws.points(model.truth, means)
     return (Mixture(model.truth, np.full(len(means), 1 / len(means)), components),)
-
-
-def _run(plan: Plan, parameters: np.ndarray, name: str, number: int, collected: _Numbers) -> Runs:
-    """Makes one run for each row of parameters, in sweeps of equal numbers of tasks."""
-    n, block = len(parameters), plan.block
-    padded = np.concatenate([parameters, np.broadcast_to(parameters[-1], (-n % block, parameters.shape[1]))])
-    pieces = []
-    for piece, start in enumerate(range(0, len(padded), block)):
-        rows = padded[start : start + block]
-        pieces.append(_sweep(plan, rows, f"{name}-{piece:02d}", number * PIECES + piece))
-    columns = {field: np.concatenate([piece[field] for piece in pieces])[:n] for field in pieces[0]}
-    return _ends(plan, columns, collected)
-
-
-def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np.ndarray]:
-    """Makes the runs of one sweep, whose key depends on its number alone."""
-    model = plan.model
-
-    def build(parameters: Any, key: Key) -> Any:
-        algorithm, environment, *_ = plan.build(model.instance_of(parameters), key)
-        return algorithm, observed(model, environment)
-
-    def metrics(parameters: Any, outcome: Any) -> dict[str, Any]:
-        del parameters
-        tally = outcome.memory
-        return {"counts": tally.counts, "sums": tally.sums.total, "lost": tally.sums.lost}
-
-    folder = None if plan.settings.store is None else plan.settings.store / name
-    results = sweep(
-        build,
-        jnp.asarray(rows, model.dtype),
-        seeds=1,
-        key=jax.random.fold_in(jax.random.fold_in(plan.key, SWEEPS), number),
-        max_rounds=plan.max_rounds,
-        horizon=plan.horizon,
-        metrics=metrics,
-        store=folder,
-        **plan.settings.options,
-    )
-    columns = {name: np.asarray(results.columns[name]) for name in ("status", "pulls", "rounds", "counts", "lost")}
-    columns["sums"] = np.asarray(results.columns["sums"], np.float64) + np.asarray(columns.pop("lost"), np.float64)
-    columns["answer"] = np.asarray(results.columns["answer"])
-    return columns
-
-
-def _ends(plan: Plan, columns: dict[str, np.ndarray], collected: _Numbers) -> Runs:
-    """Returns the runs, with the event and its cells."""
-    status, pulls, answers = columns["status"], columns["pulls"].astype(np.int64), columns["answer"]
-    failed = np.isin(status, FAILED)
-    if failed.any():
-        kind = Status(int(status[failed][0])).name
-        raise RuntimeError(f"{failed.sum()} of {failed.size} runs failed ({kind}): no estimate is made of the others")
-    counts, sums = columns["counts"].astype(np.float64), columns["sums"]
-    flat = answers.reshape(len(answers), -1)
-    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    numbers = np.array(
-        [collected.known.setdefault(tuple(row), len(collected.known)) for row in distinct.tolist()], np.int64
-    )[inverse]
-    has_ended = (status == Status.STOPPED) | (status == Status.HORIZON)
-    if plan.horizon is None:
-        shown = [row if answers.ndim > 1 else int(row[0]) for row in distinct]
-        # Answers of censored runs may be none at all.
-        is_wrong = np.array([_is_wrong(plan, answer) for answer in shown], bool)[inverse]
-        is_in, scale = has_ended & is_wrong, pulls
-    else:
-        is_in = ~((status == Status.STOPPED) & (pulls <= plan.horizon))
-        scale = counts[:, plan.model.focus]
-    octave = np.where(scale > 0, np.floor(np.log2(np.maximum(scale, 1))), -1).astype(np.int64)
-    return Runs(
-        counts=counts,
-        sums=sums,
-        pulls=pulls,
-        rounds=columns["rounds"].astype(np.int64),
-        answers=answers,
-        is_in=is_in,
-        cells=np.stack([numbers, octave], axis=1),
-        is_censored=status == Status.MAX_ROUNDS,
-    )
-
-
-def _is_wrong(plan: Plan, answer: Any) -> bool:
-    verdict = plan.wrong(answer)
-    require(np.shape(verdict) == (), "wrong", "return one truth value for an answer", verdict)
-    return bool(verdict)
