@@ -1,6 +1,7 @@
 """Runs of an estimate: sweeps of drawn instances, and the event in their ends."""
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -58,7 +59,7 @@ def make_runs(plan: Plan, parameters: np.ndarray, *, name: str, number: int, col
         tally = outcome.memory
         return {"counts": tally.counts, "sums": tally.sums.total, "lost": tally.sums.lost}
 
-    folder = None if plan.settings.store is None else plan.settings.store / name
+    folder = None if plan.settings.store is None else Path(plan.settings.store) / name
     results = sweep(
         build,
         jnp.asarray(parameters, model.dtype),

@@ -1,7 +1,7 @@
 """Settings of an estimate: their defaults, and the checks of a call before anything is compiled."""
 
+import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from jaxbandits.rare._methods.models import require_instance
 
 ROUNDS = (4096, 1024, 1024, 1024, 1024)
 ROUNDS_AT_MOST = 1000
+LARGEST = 2**31 - 1
 FIRST_LOOK = 4  # runs of the estimate before its error is looked at, over the runs of the smallest round
 RESERVED = {"tasks", "seeds", "metrics", "key", "max_rounds", "horizon", "store"}
 
@@ -22,9 +23,9 @@ class Settings(NamedTuple):
 
     relative_error: float  # requested standard error over the estimate
     most_runs: int  # number of runs after which the estimate ends
-    rounds: tuple[int, ...]  # runs of each round of one learning
+    rounds: Sequence[int]  # runs of each round of one learning
     learnings: int  # number of learnings
-    store: Path | None  # folder of the finished runs
+    store: str | os.PathLike[str] | None  # folder of the finished runs
     options: dict[str, Any]  # arguments of `sweep`
 
     @property
@@ -38,27 +39,26 @@ class Settings(NamedTuple):
         return FIRST_LOOK * self.learnings * min(self.rounds)
 
 
-def settings_of(
-    *, relative_error: float, most_runs: int, rounds: Sequence[int], learnings: int, store: Any, options: dict[str, Any]
-) -> Settings:
-    """Checks the settings of a call, before anything is compiled."""
-    checks.positive("relative_error", relative_error)
-    most_runs = checks.whole("most_runs", most_runs, least=1)
-    learnings = checks.whole("learnings", learnings, least=1)
+def checked(settings: Settings) -> Settings:
+    """Returns the settings of a call as plain Python values, after a check, before anything is compiled."""
+    checks.positive("relative_error", settings.relative_error)
+    most_runs = checks.whole("most_runs", settings.most_runs, least=1)
+    learnings = checks.whole("learnings", settings.learnings, least=1)
+    rounds = settings.rounds
     is_list = isinstance(rounds, (list, tuple, np.ndarray)) and len(rounds) > 0
     require(is_list, "rounds", "be numbers of runs, at least one", rounds)
     require(len(rounds) <= ROUNDS_AT_MOST, "rounds", f"be at most {ROUNDS_AT_MOST} rounds", len(rounds))
     sizes = tuple(checks.whole(f"rounds[{number}]", size, least=1) for number, size in enumerate(rounds))
-    for name in sorted(RESERVED & options.keys()):
-        raise ValueError(f"{name} must not be given, since this function chooses it, got {checks.show(options[name])}")
-    folder = None if store is None else checks.path("store", store)
+    for name in sorted(RESERVED & settings.options.keys()):
+        got = checks.show(settings.options[name])
+        raise ValueError(f"{name} must not be given, since this function chooses it, got {got}")
     return Settings(
-        relative_error=float(relative_error),
+        relative_error=float(settings.relative_error),
         most_runs=most_runs,
         rounds=sizes,
         learnings=learnings,
-        store=folder,
-        options=options,
+        store=None if settings.store is None else checks.path("store", settings.store),
+        options=settings.options,
     )
 
 
