@@ -97,5 +97,5 @@ def draw_estimates(axes: Any, cells: dict[Any, RareResult], *, label: str, style
     )
     errorbars(axes, x, y, se, label=label, style=style)
     is_trusted = np.array([each.trust == "ok" for each in cells.values()])
-    filled = {"marker": STYLES[style]["marker"], "color": STYLES[style]["color"], "linestyle": ""}
+    filled = {"marker": STYLES[style]["marker"], "color": STYLES[style]["color"], "linestyle": "", "zorder": 3}
     axes.plot(x[is_trusted], y[is_trusted], **filled)
