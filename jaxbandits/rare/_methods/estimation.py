@@ -94,7 +94,8 @@ def error_probability(
     if wrong is not None:
         checks.function("wrong", wrong, "(answer)")
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
-    settings = Settings(relative_error, most_runs, rounds, learnings, store, sweep_arguments)
+    numbers = {"relative_error": relative_error, "most_runs": most_runs, "rounds": rounds, "learnings": learnings}
+    settings = Settings(**numbers, store=store, options=sweep_arguments)
     event = {"max_rounds": max_rounds, "wrong": wrong}
     return _call(build, instance, key=key, alternatives=alternatives, settings=settings, **event)
 
@@ -142,7 +143,8 @@ def tail_probability(
     Source: as `error_probability`.
     """
     pulls = checks.whole("pulls", pulls, least=1, most=LARGEST)
-    settings = Settings(relative_error, most_runs, rounds, learnings, store, sweep_arguments)
+    numbers = {"relative_error": relative_error, "most_runs": most_runs, "rounds": rounds, "learnings": learnings}
+    settings = Settings(**numbers, store=store, options=sweep_arguments)
     return _call(build, instance, key=key, alternatives=alternatives, settings=settings, horizon=pulls)
 
 

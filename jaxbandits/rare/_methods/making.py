@@ -17,7 +17,7 @@ from jaxbandits.rare._methods.models import Model, observed
 from jaxbandits.rare._methods.settings import Settings
 
 FAILED = (Status.NONFINITE, Status.INVALID_ACTION, Status.EXHAUSTED)
-SWEEPS = 2_000_000  # keeps the keys of sweeps apart from those of draws
+SWEEPS = 2_000_000  # keeps the keys of sweeps apart from the keys of draws
 
 
 class Plan(NamedTuple):

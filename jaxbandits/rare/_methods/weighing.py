@@ -25,7 +25,7 @@ from jaxbandits.rare._methods.results import Events, RareResult
 from jaxbandits.rare._methods.settings import LARGEST, ROUNDS_AT_MOST, mixtures_of
 
 PATIENCE = 4  # factor of runs by which a precise estimate with warnings goes on
-ESTIMATES = 1_000_000  # keeps the keys of the estimate's draws apart from those of the learnings
+ESTIMATES = 1_000_000  # keeps the keys of the estimate's draws apart from the learnings' keys
 
 
 def estimated(plan: Plan, alternatives: Any) -> RareResult:
