@@ -49,10 +49,10 @@ def run(options: Settings) -> Report:
         weighted.columns_of(results, ("instance", "threshold", "rule", "delta")),
         partial(draw, results=results),
         notes=(
-            "Estimate +- relative standard error; a star (in the figure: a hollow mark): with warnings, below. An error "
-            f"is a wrong answer within {weighted.longest(deltas[0], options):,} rounds, or "
-            f"{weighted.longest(deltas[-1], options):,} at the smallest delta. soare(2): two unit vectors and one at an "
-            "angle of .5 to the best.",
+            "Estimate +- relative standard error; a star (in the figure: a hollow mark): with warnings, below. An "
+            f"error is a wrong answer within {weighted.longest(deltas[0], options):,} rounds, or "
+            f"{weighted.longest(deltas[-1], options):,} at the smallest delta. soare(2): two unit vectors and one at "
+            "an angle of .5 to the best.",
             *weighted.warnings_of(results),
         ),
         grid=[
