@@ -23,10 +23,10 @@ def eb_tc(
     of 1000 runs on the means .5, 0, 0, 0, 0 had not stopped after 300,000 pulls). Set `epsilon`, or use `eb_tci`.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
+            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
         leader_share: () in (0, 1), probability of pulling the leader. Or "ids", the information-directed share, with
             which the proportions of pulls tend to the optimal ones.

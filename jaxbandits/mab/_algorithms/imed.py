@@ -3,23 +3,24 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, divergence
+from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, divergence
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
+from jaxbandits.numerics.normal import one_by_one
 
 
 def imed(problem: Problem) -> Algorithm:
     """Pulls the arm with the smallest N kl(mean, largest mean) + log N.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
         `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
+        ValueError: `problem` is no problem of this family.
 
     **Guarantee** (Theorem 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**: O(K) per
     round, K relative entropies. **Limit**: 2^31 - 1 pulls.
@@ -31,7 +32,12 @@ def imed(problem: Problem) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         counts, means = estimates.counts, estimates.means
-        divergences = divergence(problem, means, jnp.broadcast_to(jnp.max(means), means.shape))
-        return -(counts * divergences + jnp.log(counts))
+        best = jnp.max(means)
+
+        def of_arm(count: Array, mean: Array) -> Array:
+            return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + jnp.log(count))
+
+        # Squares are not worth a loop over arms, logarithms are.
+        return of_arm(counts, means) if isinstance(problem, Gaussian) else one_by_one(of_arm, counts, means)
 
     return algorithm_from_index(problem, index)

@@ -17,10 +17,10 @@ def uniform(
     """Pulls the arms in turn until the likelihood ratio of the best mean against every other exceeds the threshold.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
+            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
     Returns:
