@@ -72,6 +72,18 @@ def scale(problem: Problem) -> float:
     return float(problem.noise_scale) if isinstance(problem, Gaussian) else 0.5
 
 
+def variance(problem: Problem, mean: Array) -> Array:
+    """Returns the variance V of a reward of this mean, float (...): d/dq divergence(p, q) = (q - p) / V(q)."""
+    if isinstance(problem, Gaussian):
+        return jnp.full_like(mean, scale(problem) ** 2)
+    return mean * (1 - mean)
+
+
+def mean_range(problem: Problem) -> tuple[float, float]:
+    """Returns the ends of the interval of possible means."""
+    return (-jnp.inf, jnp.inf) if isinstance(problem, Gaussian) else (0.0, 1.0)
+
+
 def divergence(problem: Problem, p: Array, q: Array) -> Array:
     """Computes the relative entropy of a reward of mean p with respect to a reward of mean q.
 
