@@ -43,7 +43,7 @@ def stop_settings(
     threshold: Threshold | None,
     epsilon: Array | float = 0.0,
     *,
-    reads_counts: bool = True,
+    compared: int = 2,
 ) -> StopSettings:
     """Checks the settings of a stopping test, and converts them to arrays of the problem's dtype.
 
@@ -52,7 +52,7 @@ def stop_settings(
         delta: () in (0, 1).
         threshold: threshold of the test statistics. If None, `gk16`.
         epsilon: () >= 0, below 1 for Bernoulli arms.
-        reads_counts: whether the threshold receives the counts of a leader and a challenger.
+        compared: number of arms whose counts the threshold receives, by default a leader and a challenger; 0 for none.
 
     Returns:
         StopSettings.
@@ -71,7 +71,7 @@ def stop_settings(
         problem, jnp.asarray(delta, dtype), threshold, None if is_zero else jnp.asarray(epsilon, dtype)
     )
     # Only shapes are evaluated: nothing is compiled before all arguments are checked.
-    counts = jax.ShapeDtypeStruct((2,), jnp.int32) if reads_counts else None
+    counts = jax.ShapeDtypeStruct((compared,), jnp.int32) if compared else None
     pulls = jax.ShapeDtypeStruct((), jnp.int32)
     try:
         made = jax.eval_shape(

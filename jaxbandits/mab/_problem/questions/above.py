@@ -35,8 +35,8 @@ def _answer(question: Above, problem: Problem, counts: Array, means: Array) -> A
     return means > jnp.asarray(question.level, means.dtype)
 
 
-def _alternatives(question: Above, problem: Problem, counts: Array, means: Array) -> tuple[Alternatives, ...]:
-    return (Alternatives(level_costs(question, problem, counts, means), counts[:, None]),)
+def _alternatives(question: Above, problem: Problem, counts: Array, means: Array) -> Alternatives:
+    return Alternatives(level_costs(question, problem, counts, means), counts[:, None])
 
 
 def _nearest(question: Above, problem: Problem, counts: Array, means: Array) -> Nearest:

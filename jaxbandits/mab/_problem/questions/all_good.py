@@ -103,11 +103,11 @@ def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> 
     return jnp.where(is_good, falls, rises), first, second
 
 
-def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Array) -> tuple[Alternatives, ...]:
+def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Array) -> Alternatives:
     # DEVIATION: a fall moves two arms, and could be held against a threshold of two. A rise moves any number, so both
     # are held against a threshold of all arms, which is proved for both at once.
     costs = _costs(question, problem, counts, means)[0].reshape(-1)
-    return (Alternatives(costs, jnp.broadcast_to(counts[None], (costs.size, means.shape[0]))),)
+    return Alternatives(costs, jnp.broadcast_to(counts[None], (costs.size, means.shape[0])))
 
 
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:

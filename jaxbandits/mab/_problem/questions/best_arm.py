@@ -39,11 +39,11 @@ def _parts(question: BestArm, problem: Problem, counts: Array, means: Array) -> 
     return entry(counts, first_largest(means)) * first, counts * second
 
 
-def _alternatives(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Alternatives, ...]:
+def _alternatives(question: BestArm, problem: Problem, counts: Array, means: Array) -> Alternatives:
     leader, (first, second) = first_largest(means), _parts(question, problem, counts, means)
     costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
     pairs = jnp.stack(jnp.broadcast_arrays(entry(counts, leader), counts), axis=-1)
-    return (Alternatives(costs, pairs),)
+    return Alternatives(costs, pairs)
 
 
 def _nearest(question: BestArm, problem: Problem, counts: Array, means: Array) -> Nearest:

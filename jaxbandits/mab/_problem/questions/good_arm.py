@@ -35,8 +35,8 @@ def _costs(question: GoodArm, problem: Problem, counts: Array, means: Array) -> 
     return jnp.where(differs, level_costs(question, problem, counts, means), jnp.inf)
 
 
-def _alternatives(question: GoodArm, problem: Problem, counts: Array, means: Array) -> tuple[Alternatives, ...]:
-    return (Alternatives(_costs(question, problem, counts, means), counts[:, None]),)
+def _alternatives(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Alternatives:
+    return Alternatives(_costs(question, problem, counts, means), counts[:, None])
 
 
 def _nearest(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Nearest:

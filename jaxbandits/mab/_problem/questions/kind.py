@@ -10,7 +10,7 @@ from jaxbandits.base import Array
 
 
 class Alternatives(NamedTuple):
-    """Alternatives of one form: sets of means with another answer."""
+    """Sets of means with another answer."""
 
     costs: Array  # float (n,)   min over the set of sum_a N_a kl(m_a, lambda_a); inf where there is no such set
     counts: Array  # float (n, arms)   pulls of the arms of which the proof of a stop takes the sum
@@ -38,7 +38,7 @@ class Kind(NamedTuple):
 
     check: Callable[[Any, Any, str], None]  # (question, problem, name): raises `ValueError` unless its parts fit
     answer: Callable[..., Array]  # (question, problem, counts, means) -> answer at these means
-    alternatives: Callable[..., tuple[Alternatives, ...]]  # (question, problem, counts, means)
+    alternatives: Callable[..., Alternatives]  # (question, problem, counts, means)
     nearest: Callable[..., Nearest]  # (question, problem, counts, means)
     is_right: Callable[..., Array]  # (question, true means, answer) -> bool ()
     # (question, problem, means, steps) -> time, with steps of the solver, for kinds that need one

@@ -68,10 +68,10 @@ def _answer(question: TopM, problem: Problem, counts: Array, means: Array) -> Ar
     return largest(question.m, means)
 
 
-def _alternatives(question: TopM, problem: Problem, counts: Array, means: Array) -> tuple[Alternatives, ...]:
+def _alternatives(question: TopM, problem: Problem, counts: Array, means: Array) -> Alternatives:
     costs = swap_costs(problem, largest(question.m, means), counts, means)
     pairs = jnp.stack(jnp.broadcast_arrays(counts[:, None], counts[None]), axis=-1)
-    return (Alternatives(costs.reshape(-1), pairs.reshape(-1, 2)),)
+    return Alternatives(costs.reshape(-1), pairs.reshape(-1, 2))
 
 
 def _nearest(question: TopM, problem: Problem, counts: Array, means: Array) -> Nearest:
@@ -91,9 +91,7 @@ def _characteristic_time(question: TopM, problem: Problem, means: Array, steps: 
     members = largest(question.m, means)
 
     def slopes(w: Array) -> Array:
-        return placed(
-            *pooled_divergences(problem, n_l=w[:, None], m_l=means[:, None], n_a=w[None], m_a=means[None])
-        )
+        return placed(*pooled_divergences(problem, n_l=w[:, None], m_l=means[:, None], n_a=w[None], m_a=means[None]))
 
     return time_of(slopes, (members[:, None] & ~members[None]).reshape(-1), means, steps)
 
