@@ -7,7 +7,7 @@ from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
 from jaxbandits.mab._problem.questions.top_m import cheapest_swap, swap_costs
 from jaxbandits.mab._shared.confidence import leader_share_at
-from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.frame import Estimates, argmax
 from jaxbandits.mab._shared.top_two import Pair, pulled_arm
 
 
@@ -26,7 +26,7 @@ def directed_arm(problem: Problem, question: Question, estimates: Estimates, uni
     nearest = kind_of(question).nearest(question, problem, estimates.counts, estimates.means)
     total = jnp.sum(nearest.parts)
     exceeds = jnp.cumsum(nearest.parts) > uniform * total
-    return jnp.where(total > 0, jnp.argmax(exceeds), nearest.arm).astype(jnp.int32)
+    return jnp.where(total > 0, argmax(exceeds), nearest.arm)
 
 
 def swapped_arm(

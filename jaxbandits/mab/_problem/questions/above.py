@@ -1,5 +1,6 @@
 """All arms with means above a level."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -8,8 +9,8 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, divergence, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
-from jaxbandits.mab._problem.questions.times import checked_set, one_arm_costs, time_of_arms
-from jaxbandits.numerics.indexing import first_smallest
+from jaxbandits.mab._problem.questions.times import checked_set, time_of_arms
+from jaxbandits.numerics.indexing import first_smallest, is_entry
 
 
 class Above(NamedTuple):
@@ -20,7 +21,7 @@ class Above(NamedTuple):
 
 def check_level(question: Any, problem: Problem, name: str) -> None:
     """Raises `ValueError` unless the level lies inside the range of the means."""
-    least, most = (None if jnp.isinf(end) else end for end in mean_range(problem))
+    least, most = (None if math.isinf(end) else end for end in mean_range(problem))
     checks.real(f"{name}.level", question.level, above=least, below=most)
 
 
@@ -42,7 +43,7 @@ def _alternatives(question: Above, problem: Problem, counts: Array, means: Array
 def _nearest(question: Above, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs = level_costs(question, problem, counts, means)
     arm, cost = first_smallest(costs), jnp.min(costs)
-    return Nearest(cost, one_arm_costs(arm, cost, means.shape[0]), arm)
+    return Nearest(cost, jnp.where(is_entry(arm, means), cost, 0), arm)
 
 
 def band_is_right(question: Above, means: Array, answer: Array, epsilon: Array) -> Array:

@@ -1,5 +1,6 @@
 """All arms with means within epsilon of the largest."""
 
+import math
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -23,7 +24,7 @@ class AllGood(NamedTuple):
 def check_epsilon(question: Any, problem: Problem, name: str) -> None:
     """Raises `ValueError` unless epsilon is at least 0 and two means may differ by more."""
     least, most = mean_range(problem)
-    checks.real(f"{name}.epsilon", question.epsilon, least=0, below=None if jnp.isinf(most) else most - least)
+    checks.real(f"{name}.epsilon", question.epsilon, least=0, below=None if math.isinf(most) else most - least)
 
 
 def _margin(question: AllGood, means: Array) -> Array:

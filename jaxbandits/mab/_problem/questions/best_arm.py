@@ -11,7 +11,7 @@ from jaxbandits.mab._problem.questions.all_good import check_epsilon
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
 from jaxbandits.mab._problem.questions.pairs import moved_divergences
 from jaxbandits.mab._problem.questions.times import time_of
-from jaxbandits.numerics.indexing import entry, first_largest, first_smallest, is_entry
+from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
 
 
 class BestArm(NamedTuple):
@@ -20,14 +20,18 @@ class BestArm(NamedTuple):
     epsilon: Array | float = 0.0  # () >= 0, in units of reward, below the length of the range of the means
 
 
+def _leader(means: Array) -> Array:
+    return jnp.argmax(means).astype(jnp.int32)
+
+
 def _answer(question: BestArm, problem: Problem, counts: Array, means: Array) -> Array:
     del question, problem, counts
-    return first_largest(means).astype(jnp.int32)
+    return _leader(means)
 
 
 def _divergences(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array]:
     """Computes how far the leader and each challenger move to change places, float (K,) each."""
-    leader = first_largest(means)
+    leader = _leader(means)
     epsilon = jnp.asarray(question.epsilon, means.dtype)
     count, mean = entry(counts, leader), entry(means, leader)
     return moved_divergences(problem, n_l=count, m_l=mean, n_a=counts, m_a=means, epsilon=epsilon)
@@ -36,23 +40,23 @@ def _divergences(question: BestArm, problem: Problem, counts: Array, means: Arra
 def _parts(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array]:
     """Computes the summands of the cost of each challenger, float (K,) each: the leader's, then its own."""
     first, second = _divergences(question, problem, counts, means)
-    return entry(counts, first_largest(means)) * first, counts * second
+    return entry(counts, _leader(means)) * first, counts * second
 
 
 def _alternatives(question: BestArm, problem: Problem, counts: Array, means: Array) -> Alternatives:
-    leader, (first, second) = first_largest(means), _parts(question, problem, counts, means)
+    leader, (first, second) = _leader(means), _parts(question, problem, counts, means)
     costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
     pairs = jnp.stack(jnp.broadcast_arrays(entry(counts, leader), counts), axis=-1)
     return Alternatives(costs, pairs)
 
 
 def _nearest(question: BestArm, problem: Problem, counts: Array, means: Array) -> Nearest:
-    leader, (first, second) = first_largest(means), _parts(question, problem, counts, means)
+    leader, (first, second) = _leader(means), _parts(question, problem, counts, means)
     costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
     challenger = first_smallest(costs)
     parts = jnp.where(is_entry(challenger, means), second, 0)
     parts = jnp.where(is_entry(leader, means), entry(first, challenger), parts)
-    return Nearest(jnp.min(costs), parts, leader.astype(jnp.int32))
+    return Nearest(jnp.min(costs), parts, leader)
 
 
 def _is_right(question: BestArm, means: Array, answer: Array) -> Array:
@@ -60,7 +64,7 @@ def _is_right(question: BestArm, means: Array, answer: Array) -> Array:
 
 
 def _characteristic_time(question: BestArm, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
-    is_leader = is_entry(first_largest(means), means)
+    is_leader = is_entry(_leader(means), means)
 
     def slopes(w: Array) -> Array:
         first, second = _divergences(question, problem, w, means)

@@ -9,8 +9,8 @@ from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.above import check_level, level_costs
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
-from jaxbandits.mab._problem.questions.times import one_arm_costs, time_of_arms
-from jaxbandits.numerics.indexing import first_largest, first_smallest, is_entry
+from jaxbandits.mab._problem.questions.times import time_of_arms
+from jaxbandits.numerics.indexing import first_smallest, is_entry
 
 
 class GoodArm(NamedTuple):
@@ -25,7 +25,7 @@ class GoodArm(NamedTuple):
 def _answer(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Array:
     is_good = means > jnp.asarray(question.level, means.dtype)
     costs = jnp.where(is_good, level_costs(question, problem, counts, means), -1)
-    return jnp.where(jnp.any(is_good), first_largest(costs), means.shape[0]).astype(jnp.int32)
+    return jnp.where(jnp.any(is_good), jnp.argmax(costs), means.shape[0]).astype(jnp.int32)
 
 
 def _costs(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Array:
@@ -42,7 +42,7 @@ def _alternatives(question: GoodArm, problem: Problem, counts: Array, means: Arr
 def _nearest(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs = _costs(question, problem, counts, means)
     arm, cost = first_smallest(costs), jnp.min(costs)
-    return Nearest(cost, one_arm_costs(arm, cost, means.shape[0]), arm)
+    return Nearest(cost, jnp.where(is_entry(arm, means), cost, 0), arm)
 
 
 def _is_right(question: GoodArm, means: Array, answer: Array) -> Array:
@@ -54,7 +54,7 @@ def _characteristic_time(question: GoodArm, problem: Problem, means: Array, step
     del steps
     rates = level_costs(question, problem, jnp.ones_like(means), means)
     none = time_of_arms(rates)
-    best = first_largest(means)
+    best = jnp.argmax(means).astype(jnp.int32)
     alone = 1 / jnp.max(jnp.where(is_entry(best, means), rates, 0))
     is_good = jnp.max(means) > jnp.asarray(question.level, means.dtype)
     value = jnp.where(is_good, alone, none.value)

@@ -44,8 +44,3 @@ def time_of_arms(rates: Array) -> CharacteristicTime:
 def checked_set(answer: Any, K: int) -> Array:
     """Returns a set of arms as bool (K,); raises `ValueError` unless it is one."""
     return checks.array("answer", answer, (K,), kind="bool")
-
-
-def one_arm_costs(arm: Array, cost: Array, K: int) -> Array:
-    """Returns the parts of an alternative that moves one arm, float (K,)."""
-    return jnp.where(jnp.arange(K) == arm, cost, 0)
