@@ -78,7 +78,7 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
         is_better = found.upper - found.lower < x.best.upper - x.best.lower
         best = jax.tree.map(lambda new, old: jnp.where(is_better, new, old), found, x.best)
         bend = jax.jacfwd(lambda w: _dot(scaled(w).T, x.q))(x.w)
-        target = CENTERING * (jnp.sum(x.slack * x.q * mask) + jnp.sum(x.w * x.u)) / (number + K)
+        target = CENTERING * (jnp.sum(x.slack * x.q) + jnp.sum(x.w * x.u)) / (number + K)
         stiff = jnp.where(mask, x.q / x.slack, 0)
         off = jnp.where(mask, f - x.z - x.slack, 0)
         pull = jnp.where(mask, target / x.slack, 0) - stiff * off  # the new q where w and z stay
@@ -104,7 +104,7 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
         is_sound = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in new[:6]]))
         return jax.tree.map(lambda new, old: jnp.where(is_sound, new, old), new, x._replace(best=best))
 
-    q = mask / jnp.maximum(number, 1)
+    q = mask.astype(dtype) / jnp.maximum(number, 1)
     slack = jnp.where(mask, at_start / unit - 0.5, 1)
     nothing = Maximin(start, q, jnp.zeros((), dtype), jnp.asarray(jnp.inf, dtype))
     first = _Iterate(start, jnp.asarray(0.5, dtype), jnp.ones((), dtype), slack, q, one, nothing)
