@@ -13,6 +13,7 @@ second.
 
 - `all`: every algorithm of every family on one instance.
 - the name of a family: its algorithms on more instances, with more lanes and in both precisions.
+- `baseline`: one core against NumPy vectorised over the seeds, what an experienced user writes instead.
 - `sweep`: the cost of a sweep beyond its rounds.
 - `precision`: the difference between results in float32 and in float64.
 - `programs --against REVISION`: compares the programs of all algorithms with another revision, in a checkout. Exits
@@ -32,7 +33,7 @@ from experiments.settings import Settings
 
 # The rules of the other folders are in the tables of cpe and linear.
 MEASURED = tuple(family for family in FAMILIES if (Path(__file__).parent / f"{family}.py").is_file())
-ALONE = ("sweep", "precision", "programs")  # benches of something other than the speed of rules
+ALONE = ("baseline", "sweep", "precision", "programs")  # benches of something other than the speed of rules
 STORED = ("precision",)  # benches that keep their runs under `--store`
 BENCHES = ("all", *ALONE, "gpu", *MEASURED)
 

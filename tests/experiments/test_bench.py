@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.bench import MEASURED, precision, ratios, twins
+from experiments.bench import MEASURED, baseline, precision, ratios, rivals, twins
 from experiments.bench import case as bench
 from experiments.bench.case import Case, repeating
 from experiments.report import number
@@ -95,6 +95,33 @@ def test_report_in_32_bit_notes_refused_cases():
     assert "LinGapE, canonical, refuses 32 bit: arms must be float64" in notes
     with pytest.raises(ValueError, match="must be float64"):
         bench.report("speed", cases, Settings(quick=True))
+
+
+def test_baseline_measures_both_and_marks_missed_targets(monkeypatch):
+    played = []
+    for name, value in {"SEEDS": 4, "SHORT": 16, "QUICK_LEAST": 0.01}.items():
+        monkeypatch.setattr(baseline, name, value)
+
+    def slow(lanes, rounds):
+        played.append((lanes, sum(range(1000 * rounds))))
+
+    rival = rivals.Rival("linear", "LinGapE", "canonical", canonical().build, slow, target=np.inf, reason="measured")
+    monkeypatch.setattr(baseline, "rivals", lambda: [rival, rival._replace(rule="another", build=[].index)])
+    report = baseline.run(Settings(quick=True, extra={"only": ["lingape"]}))
+    (row,), columns = report.grid, {name: values[0] for name, values in report.columns.items()}
+    assert columns["ratio"] == pytest.approx(columns["ours"] / columns["numpy"])
+    assert min(columns["ours_first"], columns["numpy_again"]) > 0
+    assert {lanes for lanes, _ in played} == {4}
+    assert (row["algorithm"], row["target"], row["reason"]) == ("LinGapE", "inf, missed", "measured")
+    assert baseline.row(columns | {"target": -np.inf})["reason"] == ""
+    with pytest.raises(SystemExit, match="--only must name rules of this bench, got nothing"):
+        baseline.run(Settings(extra={"only": ["nothing"]}))
+
+
+def test_rivals_play_the_same_problems():
+    for rival in rivals.rivals():
+        require_fit(*rival.build(None, jax.random.key(0)))
+        rival.over_lanes(3, 12)
 
 
 def test_precision_compares_both_and_passes_over_refused_rules(monkeypatch):
