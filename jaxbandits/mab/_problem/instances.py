@@ -19,7 +19,7 @@ from jaxbandits.mab._problem.problems import (
     checked_means,
 )
 from jaxbandits.mab._problem.questions.above import Above, band_is_right
-from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 
 
 class Instance(NamedTuple):
@@ -86,16 +86,16 @@ def is_right(
         ValueError: the instance is not valid, `answer` is no answer to the question, or `epsilon` is negative.
     """
     means = checked_instance(instance).means
-    checks.not_negative("epsilon", epsilon)
     if question is not None:
         check_question(question, instance.problem)
         answer = kind_of(question).check_answer(question, answer, means.shape[0])
         if isinstance(question, Above):
+            checks.not_negative("epsilon", epsilon)
             return band_is_right(question, means, answer, jnp.asarray(epsilon, means.dtype))
-        is_zero = checks.is_concrete(epsilon) and epsilon == 0
-        require(is_zero, "epsilon", "be 0 for this question", epsilon)
+        require_no_epsilon(epsilon)
         return kind_of(question).is_right(question, means, answer)
     checks.integer("answer", answer, least=0, most=means.shape[0] - 1)
+    checks.not_negative("epsilon", epsilon)
     return jnp.max(means) - means[answer] <= jnp.asarray(epsilon, means.dtype)
 
 

@@ -5,12 +5,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
-from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._shared.confidence import StopSettings, stop_settings
@@ -45,8 +44,7 @@ def asked(
         kinds = (BestArm, *among)
         names = " or ".join(kind.__name__ for kind in kinds)
         require(isinstance(question, kinds), "question", f"be None or {names} for this rule", type(question).__name__)
-    is_zero = is_concrete(epsilon) and np.shape(epsilon) == () and epsilon == 0
-    require(is_zero, "epsilon", "be 0 with a question. Write BestArm(epsilon)", epsilon)
+    require_no_epsilon(epsilon)
     return (None, question.epsilon) if isinstance(question, BestArm) else (question, 0.0)
 
 

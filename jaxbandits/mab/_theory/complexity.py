@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.checks import is_concrete, require
+from jaxbandits.checks import require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import (
     Problem,
@@ -16,7 +16,7 @@ from jaxbandits.mab._problem.problems import (
     divergence,
     scale,
 )
-from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 from jaxbandits.mab._problem.questions.kind import CharacteristicTime
 from jaxbandits.mab._shared.frame import argmax
 from jaxbandits.mab._shared.weights import EXACT, checked_margin, optimal_weights
@@ -62,7 +62,7 @@ def characteristic_time(
     if question is not None:
         check_question(question, problem)
         require(leader_share is None, "leader_share", "be None with a question", leader_share)
-        require(is_concrete(epsilon) and epsilon == 0, "epsilon", "be 0 with a question", epsilon)
+        require_no_epsilon(epsilon)
         return kind_of(question).characteristic_time(question, problem, means, SOLVER_STEPS)
     share = None
     if leader_share is not None:
