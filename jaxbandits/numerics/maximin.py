@@ -38,7 +38,7 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
 
     Args:
         slopes: (w (K,)) -> df_p/dw_a (P, K), differentiable for positive weights. So f_p(w) = sum_a w_a df_p/dw_a.
-            Those of masked functions must be finite.
+            The slopes of masked functions must be finite.
         mask: bool (P,), the functions that count.
         start: float (K,), positive weights of sum 1.
         steps: number of Newton steps.
@@ -74,9 +74,9 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
     def step(_: Array, x: _Iterate) -> _Iterate:
         G = scaled(x.w)
         f = _dot(G, x.w)
-        found = certified(x.w, x.q, f, G)
-        is_better = found.upper - found.lower < x.best.upper - x.best.lower
-        best = jax.tree.map(lambda new, old: jnp.where(is_better, new, old), found, x.best)
+        now = certified(x.w, x.q, f, G)
+        is_better = now.upper - now.lower < x.best.upper - x.best.lower
+        best = jax.tree.map(lambda new, old: jnp.where(is_better, new, old), now, x.best)
         bend = jax.jacfwd(lambda w: _dot(scaled(w).T, x.q))(x.w)
         target = CENTERING * (jnp.sum(x.slack * x.q) + jnp.sum(x.w * x.u)) / (number + K)
         stiff = jnp.where(mask, x.q / x.slack, 0)
@@ -97,9 +97,14 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
         primal = _length(jnp.maximum(jnp.max(-dw / x.w), jnp.max(-d_slack / x.slack)))
         dual = _length(jnp.maximum(jnp.max(jnp.where(mask, -dq / x.q, 0)), jnp.max(-du / x.u)))
         new = _Iterate(
-            x.w + primal * dw, x.z + primal * dz, x.nu + dual * dnu, x.slack + primal * d_slack, x.q + dual * dq,
-            x.u + dual * du, best,
-        )  # fmt: skip
+            w=x.w + primal * dw,
+            z=x.z + primal * dz,
+            nu=x.nu + dual * dnu,
+            slack=x.slack + primal * d_slack,
+            q=x.q + dual * dq,
+            u=x.u + dual * du,
+            best=best,
+        )
         # At the end of the path the system is singular to rounding: the best point so far stays.
         is_sound = jnp.all(jnp.stack([jnp.all(jnp.isfinite(leaf)) for leaf in new[:6]]))
         return jax.tree.map(lambda new, old: jnp.where(is_sound, new, old), new, x._replace(best=best))
@@ -107,7 +112,15 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
     q = mask.astype(dtype) / jnp.maximum(number, 1)
     slack = jnp.where(mask, at_start / unit - 0.5, 1)
     nothing = Maximin(start, q, jnp.zeros((), dtype), jnp.asarray(jnp.inf, dtype))
-    first = _Iterate(start, jnp.asarray(0.5, dtype), jnp.ones((), dtype), slack, q, one, nothing)
+    first = _Iterate(
+        w=start,
+        z=jnp.asarray(0.5, dtype),
+        nu=jnp.ones((), dtype),
+        slack=slack,
+        q=q,
+        u=one,
+        best=nothing,
+    )
     best = lax.fori_loop(0, steps, step, first).best
     best = best._replace(lower=best.lower * unit, upper=best.upper * unit)
     flat = nothing._replace(upper=jnp.zeros((), dtype))

@@ -69,7 +69,7 @@ def optimised(law, N, m, rows):
         return sum(n * kl(law, p, q) for n, p, q in zip(N, m, x, strict=True)) / N.sum()
 
     limits = [{"type": "ineq", "fun": lambda x, g=g, h=h: g @ x - h} for g, h in rows]
-    found = minimize(
+    nearby = minimize(
         value,
         m,
         method="SLSQP",
@@ -77,23 +77,23 @@ def optimised(law, N, m, rows):
         constraints=limits,
         options={"ftol": 1e-13, "maxiter": 300},
     )
-    return found.fun * N.sum()
+    return nearby.fun * N.sum()
 
 
 @pytest.mark.parametrize(("name", "law"), FORMS)
 def test_nearest_alternative_equals_a_generic_optimum(name, law):
     question, (_, number) = QUESTIONS[name]
     N, m = drawn()
-    answers, found = jax.device_get(nearest(question, law, 4)(N, m))
+    answers, nearby = jax.device_get(nearest(question, law, 4)(N, m))
     for lane in range(len(N)):
         mine = reference.nearest(LAWS[law], QUESTIONS[name][1], N[lane], m[lane])
-        np.testing.assert_allclose(found.cost[lane], mine.cost, rtol=1e-9, atol=1e-12)
-        np.testing.assert_allclose(found.parts[lane], mine.parts, rtol=1e-6, atol=1e-9)
+        np.testing.assert_allclose(nearby.cost[lane], mine.cost, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(nearby.parts[lane], mine.parts, rtol=1e-6, atol=1e-9)
         assert np.array_equal(answers[lane], reference.answer_of(LAWS[law], QUESTIONS[name][1], N[lane], m[lane]))
         if lane < 4:
             sets = constraints(name, number, answers[lane], m[lane])
             least = min(optimised(LAWS[law], N[lane], m[lane], rows) for rows in sets)
-            np.testing.assert_allclose(found.cost[lane], least, rtol=1e-5, atol=1e-6)
+            np.testing.assert_allclose(nearby.cost[lane], least, rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize(("name", "law"), FORMS)
@@ -101,17 +101,17 @@ def test_parts_sum_to_the_cost_and_are_its_slopes(name, law):
     question = QUESTIONS[name][0]
     program = nearest(question, law, 4)
     N, m = drawn()
-    _, found = jax.device_get(program(N, m))
-    np.testing.assert_allclose(found.parts.sum(axis=1), found.cost, rtol=1e-9, atol=1e-12)
+    _, nearby = jax.device_get(program(N, m))
+    np.testing.assert_allclose(nearby.parts.sum(axis=1), nearby.cost, rtol=1e-9, atol=1e-12)
     for a in range(4):
         step = np.zeros(4)
         step[a] = 1e-3
         slope = (program(N + step, m)[1].cost - program(N - step, m)[1].cost) / 2e-3
-        np.testing.assert_allclose(found.parts[:, a] / N[:, a], slope, rtol=1e-4, atol=1e-8)
-    np.testing.assert_allclose(program(3 * N, m)[1].cost, 3 * found.cost, rtol=1e-9, atol=1e-12)
+        np.testing.assert_allclose(nearby.parts[:, a] / N[:, a], slope, rtol=1e-4, atol=1e-8)
+    np.testing.assert_allclose(program(3 * N, m)[1].cost, 3 * nearby.cost, rtol=1e-9, atol=1e-12)
     order = np.array([2, 0, 3, 1])
     _, moved = jax.device_get(program(N[:, order], m[:, order]))
-    np.testing.assert_allclose(moved.parts, found.parts[:, order], rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(moved.parts, nearby.parts[:, order], rtol=1e-9, atol=1e-12)
 
 
 # Counts and means, then a question with its least cost, by an independent program
@@ -127,10 +127,10 @@ COSTS = [
 
 @pytest.mark.parametrize(("law", "counts", "means", "question", "cost"), COSTS)
 def test_costs_by_an_independent_program(law, counts, means, question, cost):
-    found = nearest(question, law, 3)(np.array([counts], float), np.array([means]))[1]
+    nearby = nearest(question, law, 3)(np.array([counts], float), np.array([means]))[1]
     # The numbers are for unit variance.
     scale = 0.7**2 if law == "gaussian" else 1.0
-    np.testing.assert_allclose(found.cost[0] * scale, cost, rtol=1e-7)
+    np.testing.assert_allclose(nearby.cost[0] * scale, cost, rtol=1e-7)
 
 
 TIMES = [

@@ -83,7 +83,7 @@ def swap(law: Law, N, m, i: int, j: int) -> Move:
     return moved(law, N, m, {i: x, j: x})
 
 
-def fall(law: Law, N, m, a: int, b: int, epsilon: float) -> Move:
+def fall(law: Law, N, m, a: int, b: int, *, epsilon: float) -> Move:
     """Brings arm a to epsilon below arm b."""
     if m[a] - m[b] + epsilon <= 0:
         return Move(0.0, np.zeros(len(N)), (a, b))
@@ -130,7 +130,7 @@ def alternatives(law: Law, question, N, m) -> list[Move]:
     moves = []
     for a in arms:
         others = [b for b in arms if b != a]
-        moves += [fall(law, N, m, a, b, number) for b in others] if good[a] else [rise(law, N, m, a, number)]
+        moves += [fall(law, N, m, a, b, epsilon=number) for b in others] if good[a] else [rise(law, N, m, a, number)]
     return moves
 
 

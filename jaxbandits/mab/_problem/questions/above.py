@@ -67,4 +67,12 @@ def _check_answer(question: Above, answer: Any, K: int) -> Array:
     return checked_set(answer, K)
 
 
-KIND = Kind(check_level, _answer, _alternatives, _nearest, _is_right, _characteristic_time, _check_answer)
+KIND = Kind(
+    check=check_level,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)

@@ -37,7 +37,7 @@ def _answer(question: AllGood, problem: Problem, counts: Array, means: Array) ->
 
 
 def fall_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> tuple[Array, Array]:
-    """Computes how far arm a and arm b move at the least cost at which a falls more than epsilon behind b.
+    """Computes how far arm a and arm b move at the smallest cost at which a falls more than epsilon behind b.
 
     Args:
         problem: kind of the rewards.
@@ -54,7 +54,7 @@ def fall_divergences(problem: Problem, epsilon: Array, counts: Array, means: Arr
 
 
 def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
-    """Computes how far all arms move at the least cost at which arm a rises to within epsilon of the largest mean.
+    """Computes how far all arms move at the smallest cost at which arm a rises to within epsilon of the largest mean.
 
     It rises to some x, and every arm with a mean above x + epsilon comes down to that.
 
@@ -114,8 +114,8 @@ def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Arr
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs, first, second = _costs(question, problem, counts, means)
     K = means.shape[0]
-    place = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
-    a, b = place // K, place % K
+    index = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
+    a, b = index // K, index % K
     is_good = entry(_answer(question, problem, counts, means).astype(jnp.int32), a) > 0
 
     def at(values: Array) -> Array:
@@ -148,4 +148,12 @@ def _check_answer(question: AllGood, answer: Any, K: int) -> Array:
     return checked_set(answer, K)
 
 
-KIND = Kind(check_epsilon, _answer, _alternatives, _nearest, _is_right, _characteristic_time, _check_answer)
+KIND = Kind(
+    check=check_epsilon,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)

@@ -38,7 +38,7 @@ def meeting_point(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: 
 def moved_divergences(
     problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array
 ) -> tuple[Array, Array]:
-    """Computes kl(m_l, x) and kl(m_a, x + epsilon) at the least cost, float (...) each; 0 where m_a >= m_l + epsilon.
+    """Computes kl(m_l, x) and kl(m_a, x + epsilon) at the smallest cost, float (...) each; 0 where m_a >= m_l + epsilon.
 
     Arguments: see `meeting_point`, except that the second mean is free.
     """
@@ -52,7 +52,7 @@ def moved_divergences(
 
 
 def pooled_costs(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: Array) -> Array:
-    """Computes the least cost n_l kl(m_l, x) + n_a kl(m_a, x), float (...); 0 where m_a >= m_l."""
+    """Computes the smallest cost n_l kl(m_l, x) + n_a kl(m_a, x), float (...); 0 where m_a >= m_l."""
     if isinstance(problem, Gaussian):
         lead = jnp.maximum(m_l - m_a, 0)
         return lead**2 * (n_l * n_a) / (2 * variance(problem, lead) * (n_l + n_a))

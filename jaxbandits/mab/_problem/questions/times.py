@@ -12,7 +12,7 @@ from jaxbandits.numerics.maximin import maximin
 
 
 def time_of(slopes: Callable[[Array], Array], exists: Array, means: Array, steps: int) -> CharacteristicTime:
-    """Computes 1 / T = max over w of the least cost of an alternative, with certificates.
+    """Computes 1 / T = max over w of the smallest cost of an alternative, with certificates.
 
     Args:
         slopes: (w (K,)) -> divergence of every arm from the means of each alternative that are nearest at these
@@ -25,10 +25,10 @@ def time_of(slopes: Callable[[Array], Array], exists: Array, means: Array, steps
         CharacteristicTime; infinite with uniform weights where an alternative costs nothing.
     """
     K = means.shape[0]
-    found = maximin(slopes, exists, jnp.full(K, 1 / K, means.dtype), steps=steps)
-    is_tie = found.upper == 0
-    lower, upper = (jnp.where(is_tie, jnp.inf, 1 / jnp.where(is_tie, 1, x)) for x in (found.upper, found.lower))
-    return CharacteristicTime((lower + upper) / 2, lower, upper, found.weights)
+    solution = maximin(slopes, exists, jnp.full(K, 1 / K, means.dtype), steps=steps)
+    is_tie = solution.upper == 0
+    lower, upper = (jnp.where(is_tie, jnp.inf, 1 / jnp.where(is_tie, 1, x)) for x in (solution.upper, solution.lower))
+    return CharacteristicTime((lower + upper) / 2, lower, upper, solution.weights)
 
 
 def time_of_arms(rates: Array) -> CharacteristicTime:

@@ -45,7 +45,7 @@ def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) ->
         means: float (K,).
 
     Returns:
-        Entry (i, j), for i in the set and j outside: the least cost of means with lambda_i <= lambda_j, 0 where
+        Entry (i, j), for i in the set and j outside: the smallest cost of means with lambda_i <= lambda_j, 0 where
         m_i <= m_j already; inf elsewhere.
     """
     costs = pooled_costs(problem, n_l=counts[:, None], m_l=means[:, None], n_a=counts[None], m_a=means[None])
@@ -55,8 +55,8 @@ def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) ->
 def cheapest_swap(costs: Array) -> Swap:
     """Returns the swap with the smallest entry (K, K); among several, the lowest arm inside, then outside."""
     K = costs.shape[0]
-    place = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
-    return Swap(place // K, place % K, jnp.min(costs))
+    index = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
+    return Swap(index // K, index % K, jnp.min(costs))
 
 
 def _check(question: TopM, problem: Problem, name: str) -> None:
@@ -101,4 +101,12 @@ def _check_answer(question: TopM, answer: Any, K: int) -> Array:
     return checked_set(answer, K)
 
 
-KIND = Kind(_check, _answer, _alternatives, _nearest, _is_right, _characteristic_time, _check_answer)
+KIND = Kind(
+    check=_check,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)
