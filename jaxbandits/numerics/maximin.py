@@ -8,6 +8,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array
+from jaxbandits.numerics.linalg import solved
 
 CENTERING = 0.1  # target of a step, as a fraction of the current mean of multiplier times slack
 TO_BOUNDARY = 0.95  # share of the way to the boundary that a step takes if it would leave the positive numbers
@@ -84,12 +85,14 @@ def maximin(slopes: Callable[[Array], Array], mask: Array, start: Array, *, step
         pull = jnp.where(mask, target / x.slack, 0) - stiff * off  # the new q where w and z stay
         loaded = _dot(G.T, stiff)
         matrix = bend - _dot(G.T, stiff[:, None] * G) - jnp.diag(x.u / x.w)
-        rows = jnp.block([[matrix, loaded[:, None], -one[:, None]], [-loaded[None], jnp.sum(stiff), jnp.zeros(1)]])
+        rows = jnp.block(
+            [[matrix, loaded[:, None], -one[:, None]], [-loaded[None], jnp.sum(stiff), jnp.zeros(1, dtype)]]
+        )
         system = jnp.concatenate([rows, jnp.concatenate([one, jnp.zeros(2, dtype)])[None]])
         right = jnp.concatenate(
             [x.nu - _dot(G.T, pull) - target / x.w, jnp.stack([1 - jnp.sum(pull), 1 - jnp.sum(x.w)])]
         )
-        moved = jnp.linalg.solve(system, right)
+        moved = solved(system, right)
         dw, dz, dnu = moved[:K], moved[K], moved[K + 1]
         d_slack = jnp.where(mask, _dot(G, dw) - dz + off, 0)
         dq = pull - x.q + stiff * (off - d_slack)

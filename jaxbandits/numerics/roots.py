@@ -23,8 +23,8 @@ def bracketed_root(f: Callable[[Array], Array], lo: Array, hi: Array, start: Arr
         steps: number of steps.
 
     Returns:
-        float (...). Its first derivative is the derivative of the root; the second one is wrong, which does not matter where the
-        root minimises what is computed from it.
+        float (...). Its first derivative is the derivative of the root. The second one is wrong, which does not matter
+        where the root minimises what is computed from it.
 
     **Cost**: f and its slope, `steps` times.
     """

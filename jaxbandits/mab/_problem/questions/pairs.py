@@ -38,7 +38,9 @@ def meeting_point(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: 
 def moved_divergences(
     problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: Array, epsilon: Array
 ) -> tuple[Array, Array]:
-    """Computes kl(m_l, x) and kl(m_a, x + epsilon) at the smallest cost, float (...) each; 0 where m_a >= m_l + epsilon.
+    """Computes kl(m_l, x) and kl(m_a, x + epsilon) at the smallest cost, float (...) each.
+
+    Both are 0 where m_a >= m_l + epsilon.
 
     Arguments: see `meeting_point`, except that the second mean is free.
     """
