@@ -118,20 +118,20 @@ def solved(matrix: Array, right: Array) -> Array:
     **Cost**: O(n^3).
     """
     n = right.shape[0]
-    rows = jnp.arange(n, dtype=jnp.int32)
+    rows = jnp.arange(n)
 
     def eliminate(column: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
         system, pivots = carry
-        entries = jnp.sum(jnp.where(jnp.arange(n + 1, dtype=jnp.int32) == column, system, 0), axis=1)
+        entries = jnp.sum(jnp.where(jnp.arange(n + 1) == column, system, 0), axis=1)
         is_free = pivots < 0
         size = jnp.where(is_free, jnp.abs(entries), -1)
-        is_pivot = rows == jnp.argmax(size).astype(jnp.int32)
+        is_pivot = rows == jnp.argmax(size)
         row = jnp.sum(jnp.where(is_pivot[:, None], system, 0), axis=0) / jnp.sum(jnp.where(is_pivot, entries, 0))
         system = jnp.where(is_pivot[:, None], row[None], system - entries[:, None] * row[None])
         return system, jnp.where(is_pivot, column, pivots)
 
-    start = jnp.concatenate([matrix, right[:, None]], axis=1), jnp.full(n, -1, jnp.int32)
-    system, pivots = lax.fori_loop(jnp.int32(0), jnp.int32(n), eliminate, start)
+    start = jnp.concatenate([matrix, right[:, None]], axis=1), jnp.full(n, -1)
+    system, pivots = lax.fori_loop(0, n, eliminate, start)
     # Row i holds the unknown whose column it was the pivot of.
     return jnp.sum(jnp.where(pivots[None] == rows[:, None], system[None, :, n], 0), axis=1)
 
