@@ -5,6 +5,7 @@ import functools
 import jax
 import numpy as np
 import pytest
+from scipy import stats
 from scipy.optimize import minimize
 
 import jaxbandits
@@ -283,3 +284,42 @@ def test_the_numpy_program_reproduces_published_pulls(arms, question, settings, 
     course = reference.run(law, tape, question, rule, delta=0.05, rounds=2000, numbers=lambda t: numbers[t - 4])
     assert "".join(str(step.arms[0]) for step in course[:60]) == pulls
     assert (len(course) - 1, course[-1].answer) == (stop, [True, False, True, False])
+
+
+# Mean pulls and their standard errors, from an independent float64 program; delta = .1, gk16.
+SIX, FIVE = (0.9, 0.75, 0.4, 0.3, 0.2, 0.1), (0.6, 0.3, 0.2, -0.25, -0.5)
+PULLS = {
+    "top, uniform": (SIX, mab.uniform, mab.TopM(2), {}, 859.1, 15.7),
+    "top, eb_tci": (SIX, mab.eb_tci, mab.TopM(2), {"leader_share": "ids"}, 430.8, 8.2),
+    "top, t3c": (SIX, mab.t3c, mab.TopM(2), {"leader_share": "ids"}, 403.9, 7.8),
+    "above, uniform": (FIVE, mab.uniform, mab.Above(0.0), {}, 1298.4, 21.6),
+    "above, eb_tc": (FIVE, mab.eb_tc, mab.Above(0.0), {}, 461.7, 6.3),
+    "above, tas": (FIVE, mab.tas, mab.Above(0.0), {}, 494.7, 6.6),
+    "all good, eb_tc": ((1.0, 0.9, 0.6, 0.3), mab.eb_tc, mab.AllGood(0.2), {"leader_share": "ids"}, 3642, 102),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PULLS)
+def test_mean_stopping_times_of_questions(name):
+    means, factory, question, settings, mean, error = PULLS[name]
+    instance, seeds = mab.gaussian(means), 400
+    algorithm = factory(instance.problem, question=question, delta=0.1, **settings)
+    environment = mab.environment(instance, algorithm)
+
+    def wrong(task, outcome):
+        return {"wrong": ~mab.is_right(instance, outcome.answer, question=question)}
+
+    results = jaxbandits.sweep(
+        lambda task, key: (algorithm, environment),
+        seeds=seeds,
+        key=KEY,
+        max_rounds=10**6,
+        metrics=wrong,
+        progress=False,
+    )
+    pulls, errors = results.columns["pulls"], int(results.columns["wrong"].sum())
+    deviation = pulls.std() / seeds**0.5
+    print(f"{name}: {pulls.mean():.0f} +- {deviation:.0f} (expected {mean} +- {error}), {errors} errors")
+    assert abs(pulls.mean() - mean) < 4 * np.hypot(deviation, error)
+    assert stats.binom.sf(errors - 1, seeds, 0.1) > 1e-6
