@@ -1,7 +1,8 @@
 """Arms without structure: identification of the best arm, and regret.
 
-A pull of arm a pays a normal reward of mean mu_a and known variance, or 0 or 1. The goal is to identify the arm with
-the largest mean, with error probability at most delta, in as few pulls as possible.
+A pull of arm a pays a normal reward of mean mu_a and known variance, 0 or 1, a Poisson number of events, or an
+exponential waiting time. The goal is to identify the arm with the largest mean, with error probability at most delta,
+in as few pulls as possible.
 
     >>> import jax, jaxbandits
     >>> from jaxbandits import mab
@@ -63,16 +64,19 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `bayes_ucb`, `thompson` | the arm with the best posterior quantile, or draw |
 | `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
 
-Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), drawn
-anew at every pull, so the distribution of a run does not depend on the order of the arms. A run stays a function of its
-key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger in
-`t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
-with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
-first of equal counts comes first. `uniform`, `successive_elimination`, `batched_elimination`, the uniform pulls of
-`m_ucb` and the first K pulls of every rule except `exp3` and `exp3_ix` take arms in the order of their numbers.
-`discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
+Ties: two Bernoulli or Poisson arms often have equal counts and means. All rules break such ties by lots
+(`numerics.ties`), drawn anew at every pull, so the distribution of a run does not depend on the order of the arms. A
+run stays a function of its key: its state holds the random bits of its lots. Papers do not specify these ties, except
+the uniform challenger in `t3c`. Normal and exponential rewards do not tie, and most of their runs draw no lots. Two
+rules do: `ttucb`, because all challengers with a mean above the leader's cost 0, and `continuous_rejects`, which may
+end in mid-turn. In `tas` and `ugape` the first of equal counts comes first. `uniform`, `successive_elimination`,
+`batched_elimination`, the uniform pulls of `m_ucb` and the first K pulls of every rule except `exp3` and `exp3_ix` take
+arms in the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
-`mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
+`mab.gaussian(means, noise_scale=1.0)`, `mab.bernoulli(means)`, `mab.poisson(means)` and `mab.exponential(means)` make
+instances from any means. Rules whose bounds need a sub-Gaussian constant refuse Poisson and exponential arms. Those
+that a likelihood ratio or the relative entropy drives take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`,
+`ugape`, `successive_rejects`, `sequential_halving`, `ucb_e`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
@@ -108,8 +112,19 @@ from jaxbandits.mab._algorithms.ucb_e import ucb_e
 from jaxbandits.mab._algorithms.ugape import ugape
 from jaxbandits.mab._algorithms.uniform import uniform
 from jaxbandits.mab._problem.environment import Pull, Rewards, environment
-from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._problem.instances import (
+    Instance,
+    audibert1,
+    bernoulli,
+    exponential,
+    gauss4,
+    gaussian,
+    gk1,
+    gk2,
+    is_right,
+    poisson,
+)
+from jaxbandits.mab._problem.problems import Bernoulli, Exponential, Gaussian, Poisson
 from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
 from jaxbandits.mab._problem.questions.best_arm import BestArm
@@ -133,6 +148,7 @@ __all__ = [
     "BestArm",
     "CharacteristicTime",
     "Estimate",
+    "Exponential",
     "Gaussian",
     "GoodArm",
     "Hardness",
@@ -141,6 +157,7 @@ __all__ = [
     "LilConstants",
     "LogFactor",
     "MUcbConstants",
+    "Poisson",
     "Pull",
     "Rewards",
     "TopM",
@@ -159,6 +176,7 @@ __all__ = [
     "exp3_gamma",
     "exp3_ix",
     "exp3_ix_constants",
+    "exponential",
     "gauss4",
     "gaussian",
     "gk1",
@@ -176,6 +194,7 @@ __all__ = [
     "m_ucb_constants",
     "moss",
     "moss_anytime",
+    "poisson",
     "recorded",
     "sequential_halving",
     "sliding_window_ucb",

@@ -30,6 +30,7 @@ FAMILIES = TABLES[:8]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
+    *(mab.Poisson, mab.Exponential),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
     *(mab.LogFactor, feedback.Geometric),
     *(mab.Above, mab.AllGood, mab.BestArm, mab.GoodArm, mab.TopM),
@@ -69,7 +70,18 @@ TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.wat
 TOO_LARGE |= {"cpe.radius_top_k.k": 3, "tau": 3, "numerics.alpha_dks.k": 6, "numerics.quadratic_maximization.k": 4}
 TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1, "TopM.m": 3}
 # Numbers of which a positive one is too small.
-TOO_SMALL = dict.fromkeys(("K", "Bernoulli.arms", "Gaussian.arms", "linear.soare.d", "linear.canonical.d"), 1)
+TOO_SMALL = dict.fromkeys(
+    (
+        "K",
+        "Bernoulli.arms",
+        "Gaussian.arms",
+        "Poisson.arms",
+        "Exponential.arms",
+        "linear.soare.d",
+        "linear.canonical.d",
+    ),
+    1,
+)
 TOO_SMALL |= {"Leap.most": 1, "linear.sphere.d": 1, "cpe.top_k.m": 1, "cpe.best_arm.m": 1, "cpe.oracle.arms": 1}
 TOO_SMALL |= {"cpe.complete_graph.nodes": 2, "cpe.complete_graph.bonus": 0.1, "cpe.implicit_time.c": 0.1}
 TOO_SMALL |= {"cpe.find_bi_monotone_violation.samples": 1, "numerics.theorem1_ratio.k": 1}

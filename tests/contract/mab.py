@@ -1,6 +1,7 @@
 """Cases of the conformance suite: bandits without structure."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from contract.case import Case
@@ -10,13 +11,20 @@ from jaxbandits.base import Algorithm
 from jaxbandits.numerics import thresholds
 
 MEANS = (0.2, 0.7, 0.4)
+HALF = partial(mab.gaussian, noise_scale=0.5)
 
 
-def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, **defaults: Any):
+def _mab(
+    factory: Callable[..., Algorithm],
+    *,
+    ones: bool = False,
+    law: Callable[..., mab.Instance] | None = None,
+    **defaults: Any,
+):
     """Makes a case of three arms, the second best trailing by 0.3."""
 
     def make(dtype, shown=None, **hyperparameters):
-        instance = mab.bernoulli(MEANS, dtype=dtype) if ones else mab.gaussian(MEANS, noise_scale=0.5, dtype=dtype)
+        instance = (law or (mab.bernoulli if ones else HALF))(MEANS, dtype=dtype)
         settings = defaults | hyperparameters
         algorithm = factory(instance.problem if shown is None else shown(instance.problem), **settings)
         return algorithm, mab.environment(instance, algorithm)
@@ -99,6 +107,12 @@ CASES = {
         is_variant=True,
     ),
     "eb-tci": Case(_tested(mab.eb_tci, ones=True), TOP_TWO, STRICT | IDS),
+    "eb-tci-poisson": Case(
+        _tested(mab.eb_tci, law=mab.poisson),
+        TEST,
+        {"threshold": thresholds.poisson_mixture(arms=3)},
+        is_variant=True,
+    ),
     "t3c": Case(_tested(mab.t3c), TOP_TWO, STRICT | IDS),
     "ttts": Case(_tested(mab.ttts), TOP_TWO, STRICT | IDS),
     "ttts-ones": Case(_tested(mab.ttts, ones=True), {"delta": (0.1, 0.001)}, dtypes=("float64",), is_variant=True),
@@ -109,6 +123,7 @@ CASES = {
     ),
     "lucb": Case(_tested(mab.lucb), TEST, INTERVALS),
     "kl-lucb": Case(_tested(mab.kl_lucb, ones=True), TEST, INTERVALS),
+    "kl-lucb-exponential": Case(_tested(mab.kl_lucb, law=mab.exponential), TEST, is_variant=True),
     "ugape": Case(_tested(mab.ugape), TEST, INTERVALS),
     "successive-elimination": Case(_tested(mab.successive_elimination), {"delta": (0.1, 0.001)}),
     "batched-elimination": Case(

@@ -102,7 +102,7 @@ NORMAL, ONES = mab.Gaussian(4), mab.Bernoulli(4)
         (lambda: mab.ucb_e(NORMAL, horizon=3, hardness=1.0), r"horizon must be an integer in \[4,"),
         (
             lambda: mab.environment(mab.gk1(), mab.successive_rejects(ONES, horizon=90, leap=9), stream=KEY),
-            "stream must be None for leaps of Bern",
+            "stream must be None for leaps, unless",
         ),
         (
             lambda: mab.lucb(NORMAL, delta=0.1, threshold=thresholds.kk_pair(arms=4)),

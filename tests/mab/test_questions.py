@@ -17,7 +17,12 @@ from jaxbandits.numerics import thresholds
 
 KEY = jax.random.key(0)
 LAWS = {"gaussian": Law("gaussian", 0.7), "bernoulli": Law("bernoulli", 0.5)}
-PROBLEMS = {"gaussian": lambda K: mab.Gaussian(K, 0.7), "bernoulli": mab.Bernoulli}
+PROBLEMS = {
+    "gaussian": lambda K: mab.Gaussian(K, 0.7),
+    "bernoulli": mab.Bernoulli,
+    "poisson": mab.Poisson,
+    "exponential": mab.Exponential,
+}
 QUESTIONS = {
     "top": (mab.TopM(2), ("top", 2)),
     "above": (mab.Above(0.45), ("above", 0.45)),
@@ -115,6 +120,8 @@ def test_parts_sum_to_the_cost_and_are_its_slopes(name, law):
     np.testing.assert_allclose(moved.parts, nearby.parts[:, order], rtol=1e-9, atol=1e-12)
 
 
+EVENTS, TIMES_OF_EVENTS = (236, 295, 106, 278), (260, 53, 61, 133, 104, 218)
+WAITED = (2.572, 2.075, 3.322, 1.963, 5.112, 1.232)
 # Counts and means, then a question with its least cost, by an independent program
 COSTS = [
     ("gaussian", (39, 146, 45), (1.36, 1.225, -0.51), mab.TopM(2), 36.530116071),
@@ -123,12 +130,18 @@ COSTS = [
     ("bernoulli", (44, 153, 133), (0.921, 0.615, 0.377), mab.Above(0.568), 0.695821725),
     ("bernoulli", (44, 153, 133), (0.921, 0.615, 0.377), mab.GoodArm(0.568), 13.681167527),
     ("bernoulli", (44, 153, 133), (0.921, 0.615, 0.377), mab.AllGood(0.078), 5.416640666),
+    ("poisson", EVENTS, (4.461, 2.216, 1.165, 3.346), mab.TopM(2), 33.15467978),
+    ("poisson", EVENTS, (4.461, 2.216, 1.165, 3.346), mab.Above(2.26), 0.127182055),
+    ("poisson", EVENTS, (4.461, 2.216, 1.165, 3.346), mab.AllGood(0.652), 3.500184251),
+    ("exponential", TIMES_OF_EVENTS, WAITED, mab.TopM(3), 0.96755578),
+    ("exponential", TIMES_OF_EVENTS, WAITED, mab.GoodArm(3.128), 14.879717357),
+    ("exponential", TIMES_OF_EVENTS, WAITED, mab.AllGood(0.573), 1.659562642),
 ]
 
 
 @pytest.mark.parametrize(("law", "counts", "means", "question", "cost"), COSTS)
 def test_costs_by_an_independent_program(law, counts, means, question, cost):
-    nearby = nearest(question, law, 3)(np.array([counts], float), np.array([means]))[1]
+    nearby = nearest(question, law, len(counts))(np.array([counts], float), np.array([means]))[1]
     # The numbers are for unit variance.
     scale = 0.7**2 if law == "gaussian" else 1.0
     np.testing.assert_allclose(nearby.cost[0] * scale, cost, rtol=1e-7)
@@ -142,16 +155,18 @@ TIMES = [
     (mab.bernoulli, (0.7, 0.6, 0.45, 0.2), mab.GoodArm(0.5), 12.153197),
     (mab.bernoulli, (0.7, 0.6, 0.45, 0.2), mab.GoodArm(0.75), 181.10186),
     (mab.gaussian, (1.0, 0.85, 0.8, 0.7), mab.BestArm(0.1), 176.7152665),
+    (mab.poisson, (3.0, 2.0, 1.0), mab.TopM(1), 21.055561),
+    (mab.exponential, (3.0, 2.0, 1.0), mab.TopM(1), 51.214569),
 ]
 
 
 def time_program(problem, question):
-    return _time_program(type(question), problem, question)
+    return _time_program(type(question), type(problem), problem, question)
 
 
 @functools.cache
-def _time_program(kind, problem, question):
-    del kind
+def _time_program(kind, law, problem, question):
+    del kind, law
     return jax.jit(lambda means: mab.characteristic_time(problem, means, question=question))
 
 
@@ -263,6 +278,31 @@ REFUSED = {
 def test_questions_that_do_not_fit_are_refused_by_name(message):
     with pytest.raises(ValueError, match=message):
         REFUSED[message](mab.Gaussian(4))
+
+
+def test_rises_of_exponential_arms_with_two_minima_take_the_smaller_one():
+    """Compared with a grid; the rise of the first arm has two minima in the first two cases."""
+    rng = np.random.default_rng(0)
+    N, m = rng.integers(1, 300, (100, 3)).astype(float), rng.uniform(0.05, 5, (100, 3))
+    N[:2] = (273, 189, 177), (72, 251, 57)
+    m[:2] = (0.039, 0.1106, 3.8016), (0.0214, 0.1143, 3.5874)
+    nearby = jax.device_get(nearest(mab.AllGood(0.5), "exponential", 3)(N, m)[1])
+
+    def divergence(x, y):
+        return x / y - 1 - np.log(x / y)
+
+    for n, mean, cost in zip(N, m, nearby.cost, strict=True):
+        good, least = mean >= mean.max() - 0.5, np.inf
+        for a in range(3):
+            for b in range(3):
+                if good[a] and a != b:
+                    x = np.linspace(max(mean[b] - 0.5, 1e-9), mean[a], 2001)
+                    least = min(least, np.min(n[a] * divergence(mean[a], x) + n[b] * divergence(mean[b], x + 0.5)))
+            if not good[a]:
+                x = np.linspace(mean[a], mean.max() - 0.5, 2001)
+                down = sum(n[b] * divergence(mean[b], np.minimum(x + 0.5, mean[b])) for b in range(3) if b != a)
+                least = min(least, np.min(n[a] * divergence(mean[a], x) + down))
+        assert least * (1 - 1e-2) <= cost <= least * (1 + 1e-9)
 
 
 # First pulls on the tape of `reference`, its stop and its answer: law, question, delta, and the settings of the rule.

@@ -34,12 +34,12 @@ def eb_tc(
     of 1000 runs on the means .5, 0, 0, 0, 0 had not stopped after 300,000 pulls). Set `epsilon`, or use `eb_tci`.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         question: one of `BestArm`, `TopM`, `Above`, `GoodArm` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms. For Gaussian arms and `TopM(m)` it is `kk_pair` with `comparisons`
-            m (K - m), for `AllGood` `kk_all`.
+            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
+            For Gaussian arms and `TopM(m)` `kk_pair` with `comparisons` m (K - m) is proved, for `AllGood` `kk_all`.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
             question.
         leader_share: () in (0, 1), probability of pulling the leader, or the arm inside. Or "ids", the

@@ -13,14 +13,14 @@ def imed(problem: Problem) -> Algorithm:
     """Pulls the arm with the smallest N kl(mean, largest mean) + log N.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
         `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
+        ValueError: `problem` is no problem of this family.
 
     **Guarantee** (Theorem 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**: O(K) per
     round, K relative entropies. **Limit**: 2^31 - 1 pulls.

@@ -20,7 +20,7 @@ def kl_lucb(
     The interval of an arm with N pulls is all q with N kl(mean, q) <= threshold; for Gaussian arms that is `lucb`. An
     action has two slots.
 
-    Arguments, result and errors: see `lucb`.
+    Arguments, result and errors: see `lucb`; any problem of this family.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
     heuristic. With small probability a run never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls, for

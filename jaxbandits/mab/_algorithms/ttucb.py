@@ -43,17 +43,17 @@ def ttucb(
 ) -> Algorithm:
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
-    The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
-    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). The rule is deterministic except for ties.
-    Lots break ties of the bounds of Bernoulli arms, and of challengers with a mean above the leader's, all of which
-    cost 0.
+    The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for other arms
+    the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). The rule is deterministic except for ties. Lots
+    break ties of the bounds of Bernoulli and Poisson arms, and of challengers with a mean above the leader's, all of
+    which cost 0.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         question: `BestArm`, the only question with a published form. If None, the same.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
+            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
         leader_share: () in (0, 1), an arm's share of the pulls in the rounds in which it is leader. Or "ids", the
             information-directed share, with which the proportions of pulls tend to the optimal ones.
@@ -82,7 +82,7 @@ def ttucb(
     def pair_of(estimates: Estimates) -> tuple[Pair, Array]:
         """Returns the pair, and the leader's share."""
         log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
-        # DEVIATION: the paper treats Gaussian arms; the kl bound of Bernoulli arms is ours.
+        # DEVIATION: the paper treats Gaussian arms; the kl bound of other arms is ours.
         bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
         leader = argmax(bounds, estimates.lots)
         pair = Pair(leader, transport(problem, estimates, leader, settings.epsilon))

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 
@@ -29,7 +29,7 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
 
     Source: Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Figure 1.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     checks.positive("exploration", exploration)
     factor = jnp.asarray(exploration, float_dtype(problem)) * scale(problem)
 

@@ -34,7 +34,7 @@ def ugape(
     U. It stops when B_J <= epsilon.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.

@@ -20,11 +20,12 @@ def uniform(
     """Pulls the arms in turn until the likelihood ratio against every other answer exceeds the threshold.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         question: one of `BestArm`, `TopM`, `Above`, `GoodArm` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms. Other questions: see `eb_tc`.
+            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
+            Other questions: see `eb_tc`.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
             question.
 

@@ -1,7 +1,7 @@
 """Instances: a problem with the means of its arms; and instances of the literature."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -10,11 +10,13 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
+from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
 from jaxbandits.mab._problem.problems import (
     Bernoulli,
+    Exponential,
     Gaussian,
+    Poisson,
     Problem,
-    check_noise_scale,
     check_problem,
     checked_means,
 )
@@ -67,6 +69,42 @@ def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
     return Instance(Bernoulli(_number(means), dtype), means)
 
 
+def poisson(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards are numbers of events, with Poisson laws.
+
+    Args:
+        means: float (K,), K >= 2, positive; may be traced.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, above=0)
+    return Instance(Poisson(_number(means), dtype), means)
+
+
+def exponential(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards are waiting times, with exponential laws.
+
+    Args:
+        means: float (K,), K >= 2, positive, in units of reward; may be traced.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, above=0)
+    return Instance(Exponential(_number(means), dtype), means)
+
+
 def is_right(
     instance: Instance, answer: Any, *, question: Question | None = None, epsilon: Array | float = 0.0
 ) -> Array:
@@ -101,7 +139,7 @@ def is_right(
 
 def checked_instance(instance: Instance) -> Instance:
     """Returns the instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
-    lines: Any = [((Gaussian, Bernoulli), "Write instance instead of instance.problem")]
+    lines: Any = [(get_args(Problem), "Write instance instead of instance.problem")]
     lines += [((jax.Array, np.ndarray, list), "Write mab.gaussian(means) or mab.bernoulli(means)")]
     checks.instance("instance", instance, Instance, lines=lines)
     check_problem(instance.problem, "instance.problem")

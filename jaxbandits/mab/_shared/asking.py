@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
 from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
@@ -60,13 +60,16 @@ def question_settings(
 
 def has_cleared(settings: StopSettings, question: Question, state: State, estimates: Estimates) -> Array:
     """True if every alternative costs more than the threshold at its counts, bool ()."""
+    law = type(settings.problem).__name__
+    has_mixture = law_of(settings.problem).has_mixture
 
-    def threshold(counts: Array) -> Array:
-        return settings.threshold(settings.delta, Evidence(state.pulls, counts))
+    def threshold(counts: Array, sums: Array) -> Array:
+        evidence = Evidence(state.pulls, counts, sums=sums if has_mixture else None, law=law)
+        return settings.threshold(settings.delta, evidence)
 
-    costs, counts = kind_of(question).alternatives(question, settings.problem, estimates.counts, estimates.means)
+    costs, counts, sums = kind_of(question).alternatives(question, settings.problem, estimates.counts, estimates.means)
     # A threshold that reads no counts gives one number for all alternatives, and the compiler sees that.
-    return jnp.all(costs > jax.vmap(threshold)(counts))
+    return jnp.all(costs > jax.vmap(threshold)(counts, sums))
 
 
 def algorithm_from_question(

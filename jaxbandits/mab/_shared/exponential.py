@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, float_dtype
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.indexing import entry, is_entry
 
@@ -20,7 +20,7 @@ from jaxbandits.numerics.indexing import entry, is_entry
 def check_bounded(problem: Any) -> None:
     """Raises `ValueError` unless it is a problem whose rewards lie in [0, 1]."""
     check_problem(problem)
-    checks.require(isinstance(problem, Bernoulli), "problem", "be Bernoulli: rewards must lie in [0, 1]", problem)
+    checks.require(law_of(problem).counts_ones, "problem", "be Bernoulli: rewards must lie in [0, 1]", problem)
 
 
 def algorithm_from_weights(

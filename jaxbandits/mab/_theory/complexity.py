@@ -12,6 +12,7 @@ from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.problems import (
     Problem,
     check_problem,
+    check_sub_gaussian,
     checked_means,
     divergence,
     scale,
@@ -38,7 +39,7 @@ def characteristic_time(
     For the best arm b that is the minimum over a of w_b kl(mu_b, m_a) + w_a kl(mu_a, m_a), with pooled means m_a.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         means: float (K,), the truth.
         question: the question. If None, the best arm.
         leader_share: () in (0, 1), share of the best arm, as for top-two rules. If None, the optimal one. None with a
@@ -126,11 +127,12 @@ def successive_rejects_bound(instance: Instance, *, horizon: Array | int) -> Arr
         float (), often more than 1.
 
     Raises:
-        ValueError: an argument is out of range.
+        ValueError: an argument is out of range, or the rewards have no sub-Gaussian constant.
 
     Source: Audibert, Bubeck and Munos (2010), Theorem 2.
     """
     instance = checked_instance(instance)
+    check_sub_gaussian(instance.problem, "hardness")
     K = instance.problem.arms
     checks.integer("horizon", horizon, least=K + 1)
     H2 = hardness(instance).H2 * (2 * scale(instance.problem)) ** 2

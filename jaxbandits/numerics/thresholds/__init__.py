@@ -1,4 +1,4 @@
-"""Thresholds for log likelihood ratios: ten kinds, with the proved guarantee of each.
+"""Thresholds for log likelihood ratios: twelve kinds, with the proved guarantee of each.
 
 A threshold is made before the run, and is then a pure function of the confidence and of the run's evidence;
 `threshold.__name__` is its kind. Statistics are log likelihood ratios without units (Gaussian: squares over
@@ -16,6 +16,7 @@ noise_scale^2). A test stops once its statistic exceeds the threshold; intervals
 | `gk_union` | proved for Bernoulli arms, likelihood ratios, any sampling |
 | `kl_lucb` | proved for the intervals of KL-LUCB, LUCB and UGapE |
 | `kk_pair` | proved for Gaussian arms without structure, any sampling |
+| `poisson_mixture`, `exponential_mixture` | proved for arms of these laws without structure, any sampling |
 | `kk_all` | proved for Gaussian arms, any structure, least squares without ridge |
 | `ellipsoid` | proved for linear means, any sampling, least squares of the same ridge |
 | `ellipsoid_trace` | proved as for `ellipsoid`, from the number of pulls alone |
@@ -29,12 +30,14 @@ If `comparisons` is given, delta is divided by it: a union bound.
 from jaxbandits.numerics.thresholds.arms import gk16, gk_union, kk_all, kk_pair, kl_lucb, log_t, mixture_constant
 from jaxbandits.numerics.thresholds.evidence import Evidence, Threshold
 from jaxbandits.numerics.thresholds.linear import ellipsoid, ellipsoid_trace, jp, jp_heuristic
+from jaxbandits.numerics.thresholds.mixtures import exponential_mixture, poisson_mixture
 
 __all__ = [
     "Evidence",
     "Threshold",
     "ellipsoid",
     "ellipsoid_trace",
+    "exponential_mixture",
     "gk16",
     "gk_union",
     "jp",
@@ -44,4 +47,5 @@ __all__ = [
     "kl_lucb",
     "log_t",
     "mixture_constant",
+    "poisson_mixture",
 ]

@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, divergence, mean_range
-from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.times import checked_set, time_of_arms
 from jaxbandits.numerics.indexing import first_smallest, is_entry
 
@@ -37,7 +37,7 @@ def _answer(question: Above, problem: Problem, counts: Array, means: Array) -> A
 
 
 def _alternatives(question: Above, problem: Problem, counts: Array, means: Array) -> Alternatives:
-    return Alternatives(level_costs(question, problem, counts, means), counts[:, None])
+    return alternatives_of(level_costs(question, problem, counts, means), counts[:, None], means[:, None])
 
 
 def _nearest(question: Above, problem: Problem, counts: Array, means: Array) -> Nearest:

@@ -3,16 +3,20 @@
 import math
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
+from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.mab._problem.problems import Gaussian, Problem, divergence, mean_range, variance
-from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
+from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_range
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import moved_divergences, placed
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.roots import bracketed_root
+
+NODES = 32  # intervals of the grid for laws whose cost may have two minima
 
 
 class AllGood(NamedTuple):
@@ -67,26 +71,43 @@ def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Arr
     Returns:
         float (K, K), row a for arm a: kl(m_b, lambda_b) of every arm b. 0 for arms within epsilon already.
     """
-    top = jnp.maximum(jnp.max(means) - epsilon, means)
+    x = _rises_to(problem, epsilon, counts, means)
+    others = jnp.minimum(means[None], (x + epsilon)[:, None])
+    target = jnp.where(jnp.eye(means.shape[0], dtype=bool), x[:, None], others)
+    return divergence(problem, means[None], target)
+
+
+def _rises_to(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
+    """Computes the point x to which each arm rises, float (K,)."""
+    law, top = law_of(problem), jnp.maximum(jnp.max(means) - epsilon, means)
     # For Gaussian arms the slope of the cost is the smallest of linear functions, one for each set of arms that come
     # down. So its root is the largest of their roots, and the best set has the arms above some mean.
     is_above = (means[None] >= means[:, None]).astype(means.dtype)
     number, total = jnp.sum(is_above * counts[None], axis=1), jnp.sum(is_above * (counts * (means - epsilon))[None], 1)
     pooled = ((counts * means)[:, None] + total[None]) / (counts[:, None] + number[None])
     x = jnp.maximum(means, jnp.max(pooled, axis=1))
-    if not isinstance(problem, Gaussian):
+    if law.is_location:
+        return x
 
-        def slope(x: Array) -> Array:
-            """Computes the derivative of the cost, times the two variances: it has the same root and no poles."""
-            y = x + epsilon
-            down = jnp.sum(counts[None] * jnp.minimum(y[:, None] - means[None], 0), axis=1)
-            return counts * (x - means) * variance(problem, y) + down * variance(problem, x)
+    def slope(x: Array) -> Array:
+        """Computes the derivative of the cost, times the two variances: it has the same root and no poles."""
+        y = x + epsilon
+        down = jnp.sum(counts[None] * jnp.minimum(y[:, None] - means[None], 0), axis=1)
+        return counts * (x - means) * law.variance(problem, y) + down * law.variance(problem, x)
 
-        x = bracketed_root(slope, means, top, jnp.clip(x, means, top))
-    y = (x + epsilon)[:, None]
-    comes_down = means[None] > y
-    target = jnp.where(jnp.eye(means.shape[0], dtype=bool), x[:, None], jnp.where(comes_down, y, means[None]))
-    return divergence(problem, means[None], target)
+    if law.is_convex:
+        return bracketed_root(slope, means, top, jnp.clip(x, means, top))
+
+    def cost(x: Array) -> Array:
+        others = jnp.minimum(means[None], (x + epsilon)[:, None])
+        parts = jnp.sum(counts[None] * divergence(problem, means[None], others), axis=1)
+        return parts + counts * divergence(problem, means, x)
+
+    # There may be two minima: the search starts at the best point of a grid.
+    width = (top - means) / NODES
+    costs = jax.vmap(lambda n: cost(means + n * width))(jnp.arange(NODES + 1).astype(means.dtype))
+    best = means + jnp.argmin(lax.stop_gradient(costs), axis=0).astype(means.dtype) * width
+    return bracketed_root(slope, jnp.maximum(best - width, means), jnp.minimum(best + width, top), best)
 
 
 def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array, Array]:
@@ -108,7 +129,8 @@ def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Arr
     # DEVIATION: a fall moves two arms, and could be held against a threshold of two. A rise moves any number, so both
     # are held against a threshold of all arms, which is proved for both at once.
     costs = _costs(question, problem, counts, means)[0].reshape(-1)
-    return Alternatives(costs, jnp.broadcast_to(counts[None], (costs.size, means.shape[0])))
+    everyone = jnp.ones((costs.size, means.shape[0]), means.dtype)
+    return alternatives_of(costs, everyone * counts, everyone * means)
 
 
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:

@@ -8,7 +8,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.all_good import check_epsilon
-from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import moved_divergences
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
@@ -46,8 +46,11 @@ def _parts(question: BestArm, problem: Problem, counts: Array, means: Array) -> 
 def _alternatives(question: BestArm, problem: Problem, counts: Array, means: Array) -> Alternatives:
     leader, (first, second) = _leader(means), _parts(question, problem, counts, means)
     costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
-    pairs = jnp.stack(jnp.broadcast_arrays(entry(counts, leader), counts), axis=-1)
-    return Alternatives(costs, pairs)
+
+    def pairs(x: Array) -> Array:
+        return jnp.stack(jnp.broadcast_arrays(entry(x, leader), x), axis=-1)
+
+    return alternatives_of(costs, pairs(counts), pairs(means))
 
 
 def _nearest(question: BestArm, problem: Problem, counts: Array, means: Array) -> Nearest:

@@ -8,7 +8,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.above import check_level, level_costs
-from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.times import time_of_arms
 from jaxbandits.numerics.indexing import first_smallest, is_entry
 
@@ -36,7 +36,7 @@ def _costs(question: GoodArm, problem: Problem, counts: Array, means: Array) -> 
 
 
 def _alternatives(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Alternatives:
-    return Alternatives(_costs(question, problem, counts, means), counts[:, None])
+    return alternatives_of(_costs(question, problem, counts, means), counts[:, None], means[:, None])
 
 
 def _nearest(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Nearest:

@@ -13,7 +13,14 @@ class Alternatives(NamedTuple):
     """Sets of means with another answer."""
 
     costs: Array  # float (n,)   min over the set of sum_a N_a kl(m_a, lambda_a); inf where there is no such set
-    counts: Array  # float (n, arms)   pulls of the arms of which the proof of a stop takes the sum
+    # float (n, arms) each: pulls and sums of rewards of the arms of which the proof of a stop takes the sum
+    counts: Array
+    sums: Array
+
+
+def alternatives_of(costs: Array, counts: Array, means: Array) -> Alternatives:
+    """Returns alternatives with the statistics (n, arms) of the arms that belong to each."""
+    return Alternatives(costs, counts, counts * means)
 
 
 class Nearest(NamedTuple):

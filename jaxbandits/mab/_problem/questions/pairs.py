@@ -3,7 +3,8 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.mab._problem.problems import Gaussian, Problem, divergence, mean_range, variance
+from jaxbandits.mab._problem.laws.pooled import Sample
+from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_range
 from jaxbandits.numerics.roots import bracketed_root
 
 
@@ -22,7 +23,8 @@ def meeting_point(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: 
         float (...).
     """
     pooled = (n_l * m_l + n_a * (m_a - epsilon)) / (n_l + n_a)
-    if isinstance(problem, Gaussian):
+    law = law_of(problem)
+    if law.is_location:
         return pooled
     least, most = mean_range(problem)
     lo, hi = jnp.maximum(m_a - epsilon, least), jnp.minimum(m_l, most - epsilon)
@@ -30,7 +32,7 @@ def meeting_point(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: 
     def slope(x: Array) -> Array:
         """Computes the derivative of the cost, times the two variances: it has the same root and no poles."""
         y = x + epsilon
-        return n_l * (x - m_l) * variance(problem, y) + n_a * (y - m_a) * variance(problem, x)
+        return n_l * (x - m_l) * law.variance(problem, y) + n_a * (y - m_a) * law.variance(problem, x)
 
     return bracketed_root(slope, lo, hi, jnp.clip(pooled, lo, hi))
 
@@ -55,11 +57,7 @@ def moved_divergences(
 
 def pooled_costs(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: Array) -> Array:
     """Computes the smallest cost n_l kl(m_l, x) + n_a kl(m_a, x), float (...); 0 where m_a >= m_l."""
-    if isinstance(problem, Gaussian):
-        lead = jnp.maximum(m_l - m_a, 0)
-        return lead**2 * (n_l * n_a) / (2 * variance(problem, lead) * (n_l + n_a))
-    first, second = pooled_divergences(problem, n_l=n_l, m_l=m_l, n_a=n_a, m_a=m_a)
-    return jnp.where(m_l > m_a, n_l * first + n_a * second, 0)
+    return law_of(problem).transport(problem, Sample(n_l, m_l), Sample(n_a, m_a), None)
 
 
 def pooled_divergences(problem: Problem, *, n_l: Array, m_l: Array, n_a: Array, m_a: Array) -> tuple[Array, Array]:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import placed, pooled_costs, pooled_divergences
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
 from jaxbandits.numerics.indexing import entry, is_entry
@@ -70,8 +70,11 @@ def _answer(question: TopM, problem: Problem, counts: Array, means: Array) -> Ar
 
 def _alternatives(question: TopM, problem: Problem, counts: Array, means: Array) -> Alternatives:
     costs = swap_costs(problem, largest(question.m, means), counts, means)
-    pairs = jnp.stack(jnp.broadcast_arrays(counts[:, None], counts[None]), axis=-1)
-    return Alternatives(costs.reshape(-1), pairs.reshape(-1, 2))
+
+    def pairs(x: Array) -> Array:
+        return jnp.stack(jnp.broadcast_arrays(x[:, None], x[None]), axis=-1).reshape(-1, 2)
+
+    return alternatives_of(costs.reshape(-1), pairs(counts), pairs(means))
 
 
 def _nearest(question: TopM, problem: Problem, counts: Array, means: Array) -> Nearest:
