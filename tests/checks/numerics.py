@@ -69,6 +69,14 @@ CALLS = {
     "kk_pair": Call(
         thresholds.kk_pair, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",), "comparisons": ("none",)}
     ),
+    **{
+        made.__name__: Call(
+            made,
+            {"scale": 2.0, "arms": 3, "comparisons": 2.0},
+            fine={"arms": ("none",), "comparisons": ("none",)},
+        )
+        for made in (thresholds.poisson_mixture, thresholds.exponential_mixture)
+    },
     "kk_all": Call(thresholds.kk_all, {"arms": 3}),
     "ellipsoid": Call(
         thresholds.ellipsoid,

@@ -34,7 +34,7 @@ class Stats(NamedTuple):
     """Counts and times of a sweep."""
 
     seconds: float  # wall time, without compilation
-    compile_seconds: float  # wall time of tracing and compiling; less if programs were reused
+    compile_seconds: float  # wall time of tracing, lowering and compiling; little if the process had the program
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
     occupancy: float  # share of lane-rounds that carried a run forward; the others were idle
@@ -46,6 +46,7 @@ class Stats(NamedTuple):
     finished: int = 0  # number of finished runs
     visits: int = 0  # number of host visits to a batch, between two calls
     host_seconds: float = 0.0  # seconds of all visits: collecting runs, refilling lanes; without progress and store
+    xla_seconds: float = 0.0  # part of `compile_seconds` that XLA took; tracing and lowering is the rest
 
     @property
     def advice(self) -> str:
@@ -91,7 +92,7 @@ def added(stats: Sequence[Stats]) -> Stats:
             chunk=0,
             bytes=0,
         )
-    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds")
+    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds", "xla_seconds")
     sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
     maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
     capacity = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
