@@ -126,4 +126,5 @@ LAW = Law(
     ties=True,
     has_mixture=True,
     is_location=False,
+    is_convex=True,
 )
