@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.bench.case import always
 from experiments.bench.reference.mab import Law
-from experiments.bench.reference.over_lanes import lingape
+from experiments.bench.reference.over_lanes import linear as over_lanes_linear
 from experiments.bench.reference.over_lanes import mab as over_lanes
 from experiments.bench.reference.over_lanes.loop import Rule, run
 from jaxbandits import linear, mab
@@ -97,5 +97,5 @@ def of_linear() -> Iterator[Rival]:
     arms, means = np.asarray(instance.arms), np.asarray(instance.arms @ instance.theta)
     factory = partial(linear.lingape, instance.arms, delta=DELTA)
     build = always(factory, linear.environment(instance, factory()))
-    plain = partial(play, lambda rng: lingape.lingape(arms, delta=DELTA), "gaussian", means)
+    plain = partial(play, lambda rng: over_lanes_linear.lingape(arms, delta=DELTA), "gaussian", means)
     yield Rival("linear", "LinGapE", "soare(5)", build, plain)
