@@ -10,7 +10,7 @@ from transcriptions import cpe as classes
 
 from experiments.bench.reference import cpe as plain_cpe
 from experiments.bench.reference import fullbandit as plain_fullbandit
-from experiments.bench.reference import kcenter_ds, kernel_ucb, linear_budget
+from experiments.bench.reference import kcenter_ds, kernel_ucb, linear_budget, scalar
 from experiments.bench.reference import lingape as plain_lingape
 from experiments.bench.reference import mab as plain
 from experiments.bench.reference.over_lanes import cpe, fullbandit, kcenter, kernel, linear, mab
@@ -153,22 +153,25 @@ def test_lin_ucb():
         assert len({arm for arm, _ in theirs}) > 2
 
 
-@pytest.mark.parametrize(
-    ("problem", "means", "settings"),
-    [
-        (classes.BEST[3], (0.9, 0.5, 0.3), {"scale": 0.5}),
-        (classes.TOP[1], (0.9, 0.8, 0.3, 0.2, 0.1), {"scale": 0.5, "clip": False}),
-        (classes.ROUTES[1], (0.9, 0.2, 0.5, 0.2, 0.4, 0.6, 0.9), {"scale": 0.5}),
-        (classes.OPINIONS, (0.3, 0.5, 0.5, 0.15), {"scale": 0.12, "tau": 2}),
-    ],
-    ids=["best", "top", "paths", "opinions"],
-)
-def test_coci(problem, means, settings):
+COCI = {
+    "best": (classes.BEST[3], (0.9, 0.5, 0.3), {"scale": 0.5}),
+    "top": (classes.TOP[1], (0.9, 0.8, 0.3, 0.2, 0.1), {"scale": 0.5}),
+    "paths": (classes.ROUTES[1], (0.9, 0.2, 0.5, 0.2, 0.4, 0.6, 0.9), {"scale": 0.5}),
+    "opinions": (classes.OPINIONS, (0.3, 0.5, 0.5, 0.15), {"scale": 0.12, "tau": 2}),
+}
+
+
+def coci_tapes(means, settings):
     # Sums of 0/1 samples would tie up to rounding, and the two add in another order.
     noise = np.random.default_rng(5).uniform(-0.1, 0.1, size=(LANES, len(means), 1500))
-    tapes = np.array(means)[:, None] * (1 + noise)
     if settings.get("tau") == 2:  # uniform samples as wide as this to both sides
-        tapes = 0.5 + 10 * noise * np.array(means)[:, None]
+        return 0.5 + 10 * noise * np.array(means)[:, None]
+    return np.array(means)[:, None] * (1 + noise)
+
+
+@pytest.mark.parametrize(("problem", "means", "settings"), COCI.values(), ids=COCI)
+def test_coci(problem, means, settings):
+    tapes = coci_tapes(means, settings)
     courses = played(cpe.coci(problem, delta=DELTA, **settings), tapes, tapes.shape[2], first=2 * len(means))
     assert all(course[-1][1] for course in courses)
     for course, tape in zip(courses, tapes, strict=True):
@@ -244,3 +247,56 @@ def test_ds_ucb():
         assert queried[lane] == theirs.queried
         assert list(answer) == theirs.centers
         assert any(cost == m for _, _, cost in queried[lane])
+
+
+# Scalar code, as it is before numba compiles it
+
+
+def from_tape(samples, arm):
+    return next(samples[arm])
+
+
+def samples_of(tape):
+    return [iter(rewards) for rewards in tape]
+
+
+def test_scalar_ucb1():
+    law, tape = LAWS["gaussian"], tapes_of("gaussian")[0]
+    literal = plain.indices(law, T=LENGTH)["ucb1"]
+    factor = 2 * (2 * law.noise_scale) ** 2
+    pulled, _ = scalar.ucb1(from_tape, samples_of(tape), 200, K, factor)
+    assert pulled.tolist() == plain.by_index(tape, literal, 200)
+
+
+def test_scalar_lingape():
+    rng = np.random.default_rng(3)
+    arms, theta = rng.normal(size=(6, 3)), np.array([1.0, 0.5, 0.0])
+    tape = (arms @ theta)[:, None] + 0.8 * rng.normal(size=(6, LENGTH))
+    settings = {"delta": DELTA, "ridge": 0.5, "noise_scale": 0.8, "norm_bound": 1.5}
+    samples = samples_of(tape)
+    theirs = plain_lingape.lingape(arms, lambda arm, t: next(samples[arm]), **settings)[:2]
+    pulled, answer = scalar.lingape(from_tape, samples_of(tape), LENGTH, gram=arms @ arms.T, **settings)
+    assert (pulled.tolist(), answer) == theirs
+    assert 10 < len(pulled) < LENGTH
+
+
+@pytest.mark.parametrize(("problem", "means", "settings"), COCI.values(), ids=COCI)
+def test_scalar_coci(problem, means, settings):
+    tape = coci_tapes(means, settings)[0]
+    theirs = plain_cpe.coci(problem, tape, delta=DELTA, **settings)
+    slopes, constants = cpe.affine(problem)
+    shape = {"decisions": problem.decisions, "slopes": slopes, "constants": constants}
+    shape |= {"is_monotone": problem.bi_monotone, "tau": settings.get("tau", 1), "scale": settings["scale"]}
+    pulled, answer = scalar.coci(from_tape, samples_of(tape), 5000, delta=DELTA, **shape)
+    assert pulled.tolist() == [step.arm for step in theirs[:-1]]
+    assert tuple(problem.decisions[answer]) == theirs[-1].answer
+
+
+def test_scalar_ds_ucb():
+    rng = np.random.default_rng(0)
+    points, tape = rng.integers(0, 17, (8, 30)).astype(float), rng.integers(0, 30, 20_000)
+    theirs = kcenter_ds.sample(points, 4, tape, interval=partial(kcenter_ds.lil, delta=DELTA / 8), levels=16)
+    settings = {"points": points, "k": 4, "levels": 16, "delta": DELTA / 8, "radius_scale": 0.1}
+    made, centers = scalar.ds_ucb(lambda tape, spent: tape[spent], tape, 5000, **settings)
+    assert list(map(tuple, made.tolist())) == theirs.queried
+    assert centers.tolist() == theirs.centers

@@ -15,7 +15,7 @@ class State(NamedTuple):
     squares: np.ndarray  # (m, lanes), sums of squares
 
 
-def coci(problem: Class, *, delta: float, tau: int = 1, scale: float = 1.0, clip: bool = True) -> Rule:
+def coci(problem: Class, *, delta: float, tau: int = 1, scale: float = 1.0) -> Rule:
     """Builds COCI for means (tau = 1) or variances (tau = 2)."""
     decisions = problem.decisions
     m = decisions.shape[1]
@@ -35,9 +35,7 @@ def coci(problem: Class, *, delta: float, tau: int = 1, scale: float = 1.0, clip
         if t < m * tau:
             return np.full(lanes, t % m), None
         middle, width = center(state), scale * np.sqrt((np.log(4 / (tau * delta)) + 3 * np.log(t)) / (2 * counts))
-        bounds = np.concatenate([middle + width, middle - width])
-        if clip:
-            bounds[:m], bounds[m:] = np.minimum(bounds[:m], 1), np.maximum(bounds[m:], 0)
+        bounds = np.concatenate([np.minimum(middle + width, 1), np.maximum(middle - width, 0)])
         leaders = np.argmax((table @ bounds + offsets).reshape(len(at), -1, lanes), axis=1)
         is_open = disputed(problem, leaders)
         return np.argmin(np.where(is_open, counts, np.inf), axis=0), ~is_open.any(axis=0)
