@@ -7,6 +7,7 @@ import numpy as np
 
 from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, columns_of, listed, number
 from jaxbandits import Results, Status
+from jaxbandits.engine.results.intervals import clopper_pearson
 
 # Probability of blaming a delta-correct algorithm that errs as often as it may.
 FALSE_ALARM = 1e-3
@@ -30,19 +31,16 @@ def all_of(statement: str, holds: np.ndarray, more: str = "") -> Claim:
     return Claim(statement, f"{number(int(np.sum(holds)))} of {number(np.size(holds))}{more}", np.all(holds))
 
 
-def allowed(runs: Any, delta: Any) -> np.ndarray:
-    """Returns the number of errors that a rule of error probability delta exceeds with probability `FALSE_ALARM`."""
+def allowed(runs: Any, delta: Any, *, false_alarm: float = FALSE_ALARM) -> np.ndarray:
+    """Returns the number of errors that a rule of error probability delta exceeds with probability `false_alarm`."""
     from scipy.stats import binom  # half a second
 
-    return binom.ppf(1 - FALSE_ALARM, runs, delta)
+    return binom.ppf(1 - false_alarm, runs, delta)
 
 
-def interval(errors: int, runs: int) -> tuple[float, float]:
-    """Returns the 95 % confidence interval of a probability, by Clopper and Pearson."""
-    from scipy.stats import beta
-
-    low = float(beta.ppf(0.025, errors, runs - errors + 1)) if errors else 0.0
-    return low, float(beta.ppf(0.975, errors + 1, runs - errors)) if errors < runs else 1.0
+def interval(errors: int, runs: int) -> str:
+    """Formats the exact 95 % confidence interval of a probability."""
+    return "[{:.2g}, {:.2g}]".format(*clopper_pearson(errors, runs)) if runs else "-"
 
 
 def answers_are_right(wrong: int, stopped: int, delta: float, who: str = "") -> Claim:

@@ -8,6 +8,7 @@ import pytest
 from experiments import experiments
 
 README = Path(__file__).resolve().parent.parent / "README.md"
+PAGES = [README, *sorted((README.parent / "experiments").glob("*.md"))]
 BLOCKS = re.findall(r"```python\n(.*?)```", README.read_text(), re.DOTALL)
 
 
@@ -28,9 +29,7 @@ def test_readme_is_short():
     assert len(README.read_text().splitlines()) <= 180
 
 
-@pytest.mark.parametrize(
-    "page", [README, README.parent / "experiments" / "README.md"], ids=lambda page: page.parent.name
-)
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: f"{page.parent.name}/{page.name}")
 def test_relative_links_exist(page):
     links = re.findall(r"\]\(([^)#]+)\)", page.read_text())
     relative = [link for link in links if not link.startswith("http")]
@@ -40,7 +39,8 @@ def test_relative_links_exist(page):
 
 def test_commands_name_experiments_that_exist():
     commands = set()
-    for page in (README, README.parent / "experiments" / "README.md"):
-        commands |= set(re.findall(r"`((?:mab|linear|fullbandit|kcenter|cpe|kernel)_\w+)[` ]", page.read_text()))
+    families = "mab|linear|likelihood|fullbandit|kcenter|cpe|semibandit|kernel"
+    for page in PAGES:
+        commands |= set(re.findall(rf"`((?:{families})_\w+)[` ]", page.read_text()))
     assert len(commands) > 15
     assert commands <= set(experiments())

@@ -13,7 +13,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.claims import above, every_run_stops, interval, never_falls
+from experiments.claims import above, every_run_stops, never_falls
 from experiments.figures import curve, curves, split, ticks
 from experiments.fullbandit.common import DELTA
 from experiments.report import Claim, Report, joined, lines_by, listed, means, number, two_digits
@@ -21,6 +21,7 @@ from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Outcome, fullbandit
 from jaxbandits.base import Algorithm, Environment
+from jaxbandits.engine.results.intervals import clopper_pearson
 
 THETA = (0.2, 0.5, 0.0, 0.4, 0.1, 0.3)
 SIZE = 2
@@ -65,7 +66,7 @@ def run(options: Settings, *, epsilon: float = EPSILON) -> Report:
         grid.append({"sigma": f"{sigma:g}"})
         for name in RULES:
             line, rate = pulls[name][row], rates[name][row]
-            low, high = interval(round(rate * seeds), seeds)
+            low, high = clopper_pearson(round(rate * seeds), seeds)
             grid[row][f"{name}, pulls"] = f"{number(round(line.ours))} +- {number(two_digits(line.se))}"
             grid[row][f"{name}, wrong"] = f"{rate:.2%} ({low:.2%}, {high:.2%})"
 
@@ -90,7 +91,7 @@ def run(options: Settings, *, epsilon: float = EPSILON) -> Report:
             every_run_stops(parts.values()),
             Claim(
                 "no error at the full sigma",
-                f"{listed(first, '.2%')}; up to {interval(0, seeds)[1]:.2%} is possible",
+                f"{listed(first, '.2%')}; up to {clopper_pearson(0, seeds)[1]:.2%} is possible",
                 not any(first.values()),
             ),
             Claim(

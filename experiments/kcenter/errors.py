@@ -14,11 +14,12 @@ from typing import Any
 import numpy as np
 
 from experiments import study
-from experiments.claims import FALSE_ALARM, allowed, errors, interval
+from experiments.claims import FALSE_ALARM, allowed, errors
 from experiments.figures import STYLES, legend_below, marks, split
 from experiments.kcenter import common
 from experiments.report import Claim, Columns, Report, plus_minus
 from experiments.settings import Settings
+from jaxbandits.engine.results.intervals import clopper_pearson
 from jaxbandits.kcenter import KL, Lemma1, Lil, binary_rows, contrast_rows, ds_ucb, greedy, image_crops, pairwise_sums
 from jaxbandits.kcenter._problem.images import IMAGE_LEVELS
 from jaxbandits.kcenter._problem.points import BINARY_LEVELS
@@ -83,13 +84,20 @@ def run(options: Settings, *, deltas: tuple[float, ...] = DELTAS) -> Report:
                 "delta": str(delta),
                 "queries": plus_minus(cells.lines[kind, rule, delta]),
                 "wrong": f"{few} of {stopped}",
-                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(few / stopped, *interval(few, stopped)),
+                "share (95 % interval)": "{:.2%} ({:.2%} to {:.2%})".format(
+                    few / stopped, *clopper_pearson(few, stopped)
+                ),
                 "allowed": f"{allowed(stopped, delta):.0f}",
                 "verdict": "BREAKS delta" if few > allowed(stopped, delta) else "keeps delta",
             }
             for (kind, rule, delta), (few, stopped) in wrong.items()
         ],
     )
+
+
+def share(few: int, runs: int) -> str:
+    """Formats a share with its 95 % interval."""
+    return "{:.2%} ({:.2%} to {:.2%})".format(few / runs, *clopper_pearson(few, runs))
 
 
 def decisive_variance(points: np.ndarray) -> float:
@@ -129,7 +137,7 @@ def draw(figure: Any, *, counts: Counts, variances: dict[str, float], deltas: np
         for style, rule in enumerate(RULES):
             wrong, stopped = counts[kind, rule]
             x, rates, erred = deltas * 1.06 ** (style - 1), wrong / stopped, wrong > 0
-            low, high = np.transpose([interval(*each) for each in counts[kind, rule].T.tolist()])
+            low, high = clopper_pearson(wrong, stopped)
             bars = np.array([rates - np.maximum(low, 0.1 * rates), high - rates])
             axes.errorbar(x[erred], rates[erred], bars[:, erred], label=rule, mfc="w", **STYLES[style])
             axes.plot(x[~erred], np.full((~erred).sum(), least), **marks(style))

@@ -111,7 +111,7 @@ def practical(time: float, delta: float) -> float:
 
 def shown(wrong: int, ended: int) -> str:
     """Formats a count of errors with its 95 % interval."""
-    return "{} of {} [{:.2g}, {:.2g}]".format(wrong, ended, *interval(wrong, ended))
+    return f"{wrong} of {ended} {interval(wrong, ended)}"
 
 
 def cells_of(each: Line, practical: float | None = None, digits: int = 2) -> dict[str, str]:

@@ -10,13 +10,14 @@ from typing import Any
 import numpy as np
 
 from experiments import study
-from experiments.claims import all_of, below, between, column, interval
+from experiments.claims import all_of, below, between, column
 from experiments.figures import COLORS, STYLES, legend_below
 from experiments.papers import printed
 from experiments.report import STANDARD_ERRORS, Claim, Line, Report
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, linear
+from jaxbandits.engine.results.intervals import clopper_pearson
 
 D, OMEGA = 10, 0.1
 BUDGETS = (10, 1010, 2010, 3010, 4010, 5010)
@@ -124,8 +125,8 @@ def draw(figure: Any, *, lines: Lines) -> None:
     for style, (rule, row) in enumerate(lines.items()):
         budgets, ours = np.array(list(row)), list(row.values())
         wrong = np.array([round((1 - each.ours) * each.runs) for each in ours])
-        errors = wrong / [each.runs for each in ours]
-        low, high = np.array([interval(int(n), each.runs) for n, each in zip(wrong, ours, strict=True)]).T
+        runs = np.array([each.runs for each in ours])
+        errors, (low, high) = wrong / runs, clopper_pearson(wrong, runs)
         shown = wrong > 0
         bars = [np.maximum(errors - low, 0)[shown], np.maximum(high - errors, 0)[shown]]
         axes.errorbar(budgets[shown], errors[shown], bars, label=rule, mfc="w", **STYLES[style])

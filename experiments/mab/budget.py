@@ -12,11 +12,11 @@ import numpy as np
 
 from experiments.claims import errors_of
 from experiments.figures import STYLES
-from experiments.mab import common
 from experiments.report import STANDARD_ERRORS, Claim, Columns, Report, joined, number, row_of
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import mab
+from jaxbandits.engine.results.intervals import clopper_pearson
 
 INSTANCES = {  # means, and the middle budget
     "one of 20": ((0.5, *[0.4] * 19), 2000),
@@ -179,7 +179,7 @@ def draw(figure: Any, *, names: tuple[str, ...], rates: dict[Cell, float], wrong
         for style, rule in enumerate(RULES):
             cells = [c for c in rates if c[::2] == (name, rule) and not c.step and rates[c] > 0]
             x, y = [c.budget for c in cells], np.array([rates[c] for c in cells])
-            low, high = np.array([common.wilson(*wrong[c]) for c in cells]).reshape(-1, 2).T
+            low, high = clopper_pearson(*np.array([wrong[c] for c in cells]).reshape(-1, 2).T)
             bars = [np.maximum(y - low, 0), np.maximum(high - y, 0)]
             axes.errorbar(x, y, bars, label=rule, mfc="w", **STYLES[style])
         axes.set(yscale="log", title=name, xlabel="budget T")

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxbandits
+from experiments.claims import allowed, interval
 from experiments.figures import STYLES, band
 from experiments.report import Claim, Columns, mean_se
 from experiments.settings import Settings
@@ -157,30 +158,13 @@ def stopped(columns: Columns) -> np.ndarray:
 
 def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Claim:
     """Claims that error counts of several sweeps, each (wrong, stopped), are all compatible with delta."""
-    from scipy.stats import binom  # half a second
-
-    def is_within(wrong: int, ended: int) -> bool:
-        return ended > 0 and wrong <= float(binom.ppf(1 - FALSE_ALARM, ended, delta))
-
     worst = max(counts, key=lambda name: counts[name][0] / max(counts[name][1], 1))
     wrong, ended = counts[worst]
     return Claim(
         f"a share of at most delta = {delta:g} of the answers is wrong, in each of {len(counts)} sweeps",
         f"at most {wrong} of {ended} ({worst}), 95 % interval {interval(wrong, ended)}",
-        all(is_within(*each) for each in counts.values()),
+        all(ended > 0 and wrong <= allowed(ended, delta, false_alarm=FALSE_ALARM) for wrong, ended in counts.values()),
     )
-
-
-def wilson(wrong: int, n: int, z: float = 1.96) -> tuple[float, float]:
-    """Computes a 95 % interval for a share, valid for small counts too."""
-    p, room = wrong / n, z * np.sqrt(wrong / n * (1 - wrong / n) / n + (z / (2 * n)) ** 2)
-    low, high = (p + z**2 / (2 * n) - room, p + z**2 / (2 * n) + room) / np.asarray(1 + z**2 / n)
-    return max(float(low), 0.0), min(float(high), 1.0)
-
-
-def interval(wrong: int, n: int) -> str:
-    """Formats the interval of `wilson`."""
-    return "[{:.2g}, {:.2g}]".format(*wilson(wrong, n)) if n else "-"
 
 
 def in_our_styles(axes: Any) -> Any:

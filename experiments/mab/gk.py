@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from experiments import study
-from experiments.claims import above_bound
+from experiments.claims import above_bound, interval
 from experiments.figures import legend_below
 from experiments.mab import common
 from experiments.mab.common import DELTA, RULES, TOP_TWO
@@ -99,7 +99,7 @@ def row(name: str, columns: Columns, line: Line, wrong: tuple[int, int]) -> dict
         "/ (T* kl)": f"{line.ours / line.bound:.2f}" if line.bound else "",
         "/ (T* gk16)": f"{line.ours / asymptote:.2f}",
         "wrong": "{} of {}".format(*wrong),
-        "95 %": common.interval(*wrong),
+        "95 %": interval(*wrong),
         "shares of pulls": listed(shares, ".3f"),
     }
 

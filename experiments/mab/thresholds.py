@@ -12,6 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from experiments import study
+from experiments.claims import interval
 from experiments.figures import STYLES, errorbars, ticks
 from experiments.mab import common
 from experiments.mab.common import DELTA
@@ -63,7 +64,7 @@ def run(options: Settings, *, delta: float = DELTA) -> Report:
                 "pulls": plus_minus(each),
                 "median": f"{np.median(cells.cells[key]['pulls']):,.0f}",
                 "wrong": "{} of {}".format(*wrong[key]),
-                "95 %": common.interval(*wrong[key]),
+                "95 %": interval(*wrong[key]),
             }
             for key, each in cells.lines.items()
         ],

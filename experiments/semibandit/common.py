@@ -96,7 +96,7 @@ def grid(cells: study.Study, laws: Mapping[study.Key, float]) -> list[dict[str, 
             "10 %, median, 90 %": listed(np.quantile(cells.cells[key]["pulls"], (0.1, 0.5, 0.9)), ",.0f"),
             "/ (T* threshold)": f"{line.ours / laws[key]:.2f}",
             "wrong": "{} of {}".format(*wrong[key]),
-            "95 %": "[{:.2g}, {:.2g}]".format(*interval(*wrong[key])) if wrong[key][1] else "-",
+            "95 %": interval(*wrong[key]),
             "s per 100 runs": f"{seconds(cells.sweeps[key]):.2g}",
         }
         for key, line in cells.lines.items()

@@ -2,7 +2,8 @@
 # # Regret curves
 #
 # Regret rules never stop: they run until a `horizon` of pulls. `record` keeps curves while they run, at marks of your
-# choice. Its functions may know the truth, since no algorithm sees them.
+# choice: `value` of the state at a mark, `total` of a term of every round up to it. Both may know the truth, since no
+# algorithm sees them.
 
 # %%
 import jax
@@ -23,10 +24,15 @@ def regret(state, decision):
     return {"regret": gaps @ state.counts.astype(gaps.dtype)}
 
 
+def best(state, decision, rewards):
+    return {"best": decision.action.arms[0] == instance.means.argmax()}  # rounds that pull the best arm
+
+
 def building(rule):
     def build(task, key):
         algorithm = rule(instance.problem)
-        return algorithm, mab.environment(instance, algorithm), jaxbandits.record(at=marks, value=regret)
+        record = jaxbandits.record(at=marks, value=regret, total=best)
+        return algorithm, mab.environment(instance, algorithm), record
 
     return build
 
@@ -63,5 +69,6 @@ axes.set_title("Regret: medians, with 5 to 95 % of the runs")
 
 # %%
 for rule in rules:
-    last = results.where(rule=rule)["regret"][:, -1]
-    print(f"{rule:10} {last.mean():6.1f} +- {last.std(ddof=1) / len(last) ** 0.5:.1f}")
+    runs = results.where(rule=rule)
+    last, share = runs["regret"][:, -1], runs["best"][:, -1] / horizon
+    print(f"{rule:10} {last.mean():6.1f} +- {last.std(ddof=1) / len(last) ** 0.5:.1f}, best arm: {share.mean():.0%}")

@@ -5,9 +5,10 @@ loop of your own. `sweep` runs a whole table of tasks, with many seeds for each 
 
     rows x seeds -> queue -> lanes x devices -> Results, or Parquet files in a store
 
-A task waits in the queue until a lane of a batch is free. A compiled call advances all lanes of the batch by some
-chunks of rounds. The host then takes out the runs that have ended, refills their lanes, and sometimes writes a part to
-the store. With an executor, several processes drive shards of the queue, each in this way.
+A task waits in the queue until a lane of a batch is free. A compiled call advances all lanes of the batch by one chunk
+of rounds or, if runs are long, by several, for about a quarter of a second at most. The host then takes out the runs
+that have ended, refills their lanes, and sometimes writes a part to the store. With an executor, several processes
+drive shards of the queue, each in this way.
 
 An environment may remember something from round to round, such as the number of pulls of each arm: its memory is
 carried beside the algorithm's state (`jaxbandits.Environment`, `jaxbandits.feedback`).
@@ -24,11 +25,13 @@ runs on disk), `sweep` (lanes, programs, the queue), `cluster` (shards and worke
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again. Finished runs
 are neither repeated nor doubled, and the result is the same as without the interruption. With more seeds, or rows added
-at the end, a sweep runs what is missing. It refuses other arguments, and the message names the difference. Other
-readers take the folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in
-DuckDB `select row, avg(pulls) from 'STORE/part-*.parquet' group by row`. There is one row per run; vectors are
-fixed-size lists. `_tasks.parquet` holds the table of tasks, `_manifest.json` the arguments, versions, device, precision
-and a checksum per part.
+at the end, a sweep runs what is missing. It refuses other arguments, and the message names the difference. A part that
+is damaged, or was copied in from another store, is set aside, and its tasks are run again. A store that lacks no run is
+only read if it cannot be written, because it belongs to somebody else or its disk is full. Other readers take the
+folder as a glob: `pandas.read_parquet(store)`, `polars.read_parquet(f"{store}/part-*.parquet")`, or in DuckDB `select
+row, avg(pulls) from 'STORE/part-*.parquet' group by row`. There is one row per run; vectors are fixed-size lists.
+`_tasks.parquet` holds the table of tasks, `_manifest.json` the arguments, versions, device, precision and a checksum
+per part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`, whatever the number of seeds, the other rows
 and the lanes. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and

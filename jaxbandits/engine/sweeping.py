@@ -1,5 +1,7 @@
 """`sweep`: one call runs any number of tasks."""
 
+from __future__ import annotations  # `help` shows the names of types, not their definitions
+
 import contextlib
 import errno
 import os
@@ -73,72 +75,80 @@ def sweep(
     mesh: Mesh | None = None,
     progress: bool = True,
 ) -> Results:
-    """Runs `seeds` independent repetitions of every row of a table of tasks, by one rule or by several.
+    """Runs every row of a table of tasks `seeds` times, by one rule or by several, and returns all runs.
 
-    Before the first round a small program checks all rows of the table, for all rules. It also checks that observing
-    the idle action leaves the algorithm's state unchanged (`jaxbandits.engine.sweep.preflight.preflight`). With an
-    executor the caller does this before anything is submitted. If no run is missing from the store, nothing is run or
-    compiled. Such a store is only read if it cannot be written, because it belongs to somebody else or its disk is
-    full.
+    A task is a row of the table (an instance, parameters) and a seed. `build` makes the algorithm and the environment
+    of a row. They are compiled once, and thousands of runs advance side by side. A run ends when its algorithm stops or
+    has spent its `horizon` of pulls; one that reaches `max_rounds` is censored. `Results` has an entry per run;
+    `results.table()`, `plot` and `summary` describe them. The repository has whole studies in `experiments/tutorials`:
+    a first sweep (01), algorithms of your own (02, with a fixed budget 12), regret curves (03), fixed budgets (04),
+    stores (08), devices and clusters (09).
 
-    Compiling takes seconds, which dominate a small study. Within a process a program is compiled once: the same `build`
-    with another key, other values in a table of as many rows, or another budget compiles nothing. From one process to
-    the next, `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs.
-    `jax_persistent_cache_min_compile_time_secs` is the shortest compile time (1 s) from which JAX keeps one. Tracing,
-    about a fifth, remains. Each rule has one program. It is compiled while the rules before it run.
+    Example:
+        >>> import jax
+        >>> from jaxbandits import grid, linear, sweep
+        >>> instance = linear.canonical(0.5)  # five arms, of which the best leads by 0.5
+        >>> def build(task, key):
+        ...     return linear.lingape(instance.arms, delta=task["delta"]), linear.environment(instance)
+        >>> settings = {"seeds": 3, "key": jax.random.key(0), "max_rounds": 10**6, "progress": False}
+        >>> results = sweep(build, grid(delta=[0.1, 0.01]), **settings)
+        >>> print(results.summary()["stopped"], results["answer"])
+        [3 3] [0 0 0 0 0 0]
+
+        Two rules on the same table:
+
+        >>> from jaxbandits.numerics import thresholds
+        >>> def build_uniform(task, key):
+        ...     stop = linear.likelihood_ratio(thresholds.gk16(), delta=task["delta"])
+        ...     return linear.uniform(instance.arms, stop=stop), linear.environment(instance)
+        >>> rules = {"LinGapE": build, "uniform": build_uniform}
+        >>> results = sweep(rules, grid(delta=[0.1, 0.01]), **settings)
+        >>> print(*results["rule"][[0, 5, 6, 11]], results.stats.finished)
+        LinGapE LinGapE uniform uniform 12
 
     Args:
         build: (task, key) -> (algorithm, environment) for one row of `tasks`, or (algorithm, environment, record) with
-            a `jaxbandits.record` of every run. It is traced for a single lane, and one compilation serves the whole
-            table. `key` is the run's own, for random instances and for the stream of an environment. It depends on the
-            root key, row and seed alone. Several rules are a dict {name: build}. They get the same keys: instances that
-            `build` draws from `key` are the same for all rules, and so are the rewards of an environment with
-            `stream=key` (see `jaxbandits.streams`). Without a stream, rules share random numbers in the same rounds but
-            no arm's rewards: their runs are neither paired nor independent.
-        tasks: pytree of arrays whose leading axis counts the rows (instances, parameters), as from `jaxbandits.grid`
-            and `jaxbandits.rows`. If None, there is a single row.
+            a `jaxbandits.record` of every run. It is traced once, for a single run, so that numbers of the row are
+            traced arrays. `key` is the run's own, for random instances and for the stream of an environment; it depends
+            on the root key, row and seed alone. Several rules are a dict {name: build}. They get the same keys:
+            instances that `build` draws from `key` are the same for all rules, and so are the rewards of an environment
+            with `stream=key` (see `jaxbandits.streams`). Without a stream, rules share random numbers in the same
+            rounds but no arm's rewards: their runs are neither paired nor independent.
+        tasks: pytree of arrays whose leading axis counts the rows, as from `jaxbandits.grid` and `jaxbandits.rows`. If
+            None, there is a single row.
         seeds: repetitions of every row. More seeds leave the earlier runs unchanged.
         key: root key. Task (row, seed) has the stream of `task_key(key, row, seed)`, whichever lane it runs in.
         max_rounds: budget of rounds. A run that reaches it ends as `Status.MAX_ROUNDS`. If None, it is the horizon; a
             run with one pull per round reaches the horizon first.
-        horizon: number of pulls after which a run ends, as in `jaxbandits.run`: an int for all runs, an array with one
-            entry per row, or the name of a column of `tasks`. A run that has spent it ends as `Status.HORIZON`, and is
-            complete.
+        horizon: number of pulls after which a run is complete, and ends as `Status.HORIZON`, as in `jaxbandits.run`: an
+            int for all runs, an array with one entry per row, or the name of a column of `tasks`.
         metrics: (task, outcome) -> dict of arrays, evaluated on the device for every finished run, of every rule.
-        lanes: lanes of one batch on one device. The default is at most 256 on a CPU; on an accelerator it is large
-            enough to hide the launches of kernels. It is smaller for few tasks or large states: see
-            `jaxbandits.engine.sweep.layout.default_lanes`. Enough batches advance side by side to keep the cores busy
+        lanes: places of one batch on one device; a run that ends frees its lane for the next one. The default is at
+            most 256 on a CPU, more on an accelerator, and smaller for few tasks or large states
+            (`jaxbandits.engine.sweep.layout.default_lanes`). Enough batches advance side by side to keep the cores busy
             (two on an accelerator).
-        chunk: rounds between two refreshes of an algorithm's cache. The default is 256, or fewer if their noise would
-            take more than 256 MB. A lane is refilled only at a chunk's end, so runs of less than a few chunks leave
-            lanes idle. `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been
-            faster. A cache is rebuilt at a chunk's start. The chunk therefore affects its rounding errors, and
-            sometimes a stopping time with them; it never depends on a measurement. Only `linear` has such caches:
-            LinGapE, LinUCB, LinTS, the rules stopped by likelihood ratios, `uniform` and `fixed_weights`. All other
-            rules make the same runs with any chunk. The exception is `mab.tas` in 32 bit: a plan is compiled twice, for
-            a chunk's start and for its rounds, and may round differently. The host visits a batch after one chunk or,
-            if runs are long, after several, but at least every quarter of a second (unless a chunk takes longer).
-        scalars: True if a round works on one vector over lanes per entry of a lane's small arrays. A GPU runs such a
-            round as one or two kernels; a round on arrays takes a kernel for every sum and every index. See
-            `jaxbandits.engine.scalars`. By default it is used where it is faster: on accelerators, for rounds of at
+        chunk: rounds between two refreshes of an algorithm's cache: 256, or fewer if their noise would take more than
+            256 MB. Lanes are refilled only at a chunk's end, so runs of less than a few chunks leave lanes idle:
+            `Results.stats.advice`, which is logged, says when a shorter chunk or a leap would have been faster. A
+            refreshed cache has other rounding errors, so a chunk may change a stopping time. Only `linear` has such
+            caches: LinGapE, LinUCB, LinTS, the rules stopped by likelihood ratios, `uniform` and `fixed_weights`.
+            All other rules make the same runs with any chunk, except `mab.tas` in 32 bit, whose plans are compiled
+            for a chunk's start and for its rounds, and may round differently.
+        scalars: True if a round works on one vector over lanes per entry of a lane's small arrays
+            (`jaxbandits.engine.scalars`). By default it is used where it is faster: on accelerators, for rounds of at
             most 12,000 scalar operations. Results are the same except that sums may round differently.
-        store: folder for the finished runs, as Parquet files that any reader takes for one table; `~` stands for the
-            home folder. A sweep that was killed or interrupted resumes when it is called again, and repeats no finished
-            run. A part that is damaged, or was copied in from another store, is set aside, and its tasks are run again.
-            A store grows: called with more seeds, or with rows added at the end of the table, a sweep runs what is
-            missing. Called with fewer, it returns only these. Several rules have a folder `rule=NAME` each beneath the
-            store: a rule that is added later runs alone, and one that is left out is kept. If `lanes`, `chunk` or
-            `scalars` is None, the store's value is used.
+        store: folder for the finished runs, as Parquet files; `~` stands for the home folder. After a kill or an
+            interruption, the same call repeats no finished run. With more seeds, or rows added at the end of the table,
+            it runs what is missing; with fewer it returns only these. Several rules have a folder `rule=NAME` each
+            beneath the store: a rule that is added later runs alone, and one that is left out is kept. If `lanes`,
+            `chunk` or `scalars` is None, the store's value is used. `jaxbandits.engine` says more.
         executor: runs the sweep as `shards` calls on its workers (processes, Dask, MPI, SLURM):
             `jaxbandits.process_pool`, or any other one that does not fork this process. Functions and arrays travel by
             cloudpickle, together with the JAX settings of the caller. Workers write to the folder `store`. A worker
-            that cannot reach it, or has no store, runs its shard in memory and returns the runs, which the caller
-            writes. If a worker fails, the runs that it had not written or returned are lost: in memory, its shard.
+            that cannot reach it, or has no store, returns the runs of its shard, which the caller writes.
         shards: number of calls that an executor's sweep is cut into, at least the number of workers. The default is 8.
-            Each traces the program, and compiles it unless its process has compiled it before or JAX keeps compiled
-            programs (`jax_compilation_cache_dir`): that takes seconds. Where workers return their runs, a shard is what
-            a lost worker loses, and what Ctrl-C waits for in a pool of processes. Then choose 4 to 10 shards per
-            worker, and enough that each takes minutes rather than hours.
+            If workers return their runs, a shard is what a lost worker loses, and what Ctrl-C waits for in a pool of
+            processes. Then choose 4 to 10 shards per worker, and enough that each takes minutes rather than hours.
         mesh: devices of this process over which every batch is spread. The default is all of them. They do not
             communicate.
         progress: True for a bar with ended runs, pulls per second, occupancy of the lanes, censored and failed runs,
@@ -166,62 +176,16 @@ def sweep(
         RuntimeError: the store lacks runs although all shards have ended: there was a stop sign (a file `.stop`), or a
             network file system is late. The same call resumes from there.
 
-    Example:
-        >>> import jax
-        >>> from jaxbandits import linear, sweep
-        >>> instance = linear.canonical(0.5)
-        >>> def build(delta, key):
-        ...     return linear.lingape(instance.arms, delta=delta), linear.environment(instance)
-        >>> deltas, key = jax.numpy.array([0.1, 0.01]), jax.random.key(0)
-        >>> results = sweep(build, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
-        >>> print(results.summary()["stopped"], results.columns["answer"])
-        [3 3] [0 0 0 0 0 0]
+    Checks: before the first round of any rule, and before anything is submitted to an executor, a small program checks
+        all rows of the table, and that observing the idle action leaves the state unchanged
+        (`jaxbandits.engine.sweep.preflight.preflight`). If no run is missing from the store, nothing is run or
+        compiled.
 
-        Two rules on the same instances, over two confidence levels:
-
-        >>> from jaxbandits.numerics import thresholds
-        >>> def build_uniform(delta, key):
-        ...     stop = linear.likelihood_ratio(thresholds.gk16(), delta=delta)
-        ...     return linear.uniform(instance.arms, stop=stop), linear.environment(instance)
-        >>> rules = {"LinGapE": build, "uniform": build_uniform}
-        >>> results = sweep(rules, deltas, seeds=3, key=key, max_rounds=10**6, progress=False)
-        >>> print(*results.columns["rule"][[0, 5, 6, 11]], results.stats.finished)
-        LinGapE LinGapE uniform uniform 12
-
-        Sequential halving, written in the contract, and its error against the horizon:
-
-        >>> import jax.numpy as jnp
-        >>> from typing import NamedTuple
-        >>> from jaxbandits import Algorithm, Decision
-        >>> class State(NamedTuple):
-        ...     pulls: jax.Array  # int ()
-        ...     counts: jax.Array  # int (K,)
-        ...     sums: jax.Array  # float (K,)    of rewards
-        ...     active: jax.Array  # bool (K,)
-        >>> def sequential_halving(arms, horizon):
-        ...     phases, never, once = arms.bit_length() - 1, jnp.zeros((), int), jnp.ones((), int)
-        ...     quotas = jnp.cumsum(horizon // (phases * (arms >> jnp.arange(phases))))  # pulls of an active arm
-        ...     def decide(key, state):
-        ...         arm = jnp.argmin(jnp.where(state.active, state.counts, horizon + 1))
-        ...         return Decision(linear.Pull(arm, once), state.active.sum() == 1, jnp.argmax(state.active))
-        ...     def observe(state, pull, reward):
-        ...         counts, sums = state.counts.at[pull.arm].add(pull.times), state.sums.at[pull.arm].add(reward)
-        ...         size, least = state.active.sum(), jnp.where(state.active, counts, horizon).min()
-        ...         ends = (quotas[phases - jnp.log2(size.astype(float)).round().astype(int)] == least) & (size > 1)
-        ...         means = jnp.where(state.active, sums / counts.astype(float), -jnp.inf)
-        ...         rank = jnp.argsort(jnp.argsort(-means))
-        ...         return State(state.pulls + pull.times, counts, sums, state.active & (~ends | (rank < size // 2)))
-        ...     init = lambda key: State(never, jnp.zeros(arms, int), jnp.zeros(arms), jnp.ones(arms, bool))
-        ...     return Algorithm(init, decide, observe, idle=linear.Pull(never, never))
-        >>> instance = linear.Instance(jnp.eye(8), jnp.linspace(1.0, 0.0, 8), jnp.array(1.0))
-        >>> def build(task, key):
-        ...     return sequential_halving(8, task["horizon"]), linear.environment(instance)
-        >>> tasks, settings = {"horizon": jnp.array([50, 200, 800])}, {"key": key, "progress": False}
-        >>> def error(task, outcome):
-        ...     return {"error": outcome.answer != 0}
-        >>> halving = sweep(build, tasks, seeds=400, horizon="horizon", metrics=error, **settings)
-        >>> print(halving.summary()["error_mean"].round(1))
-        [0.6 0.3 0.1]
+    Cost: compiling takes seconds, which dominate a small study. Each rule has one program, compiled while the rules
+        before it run. Within a process a program is compiled once: the same `build` with another key, other values in a
+        table of as many rows, or another budget compiles nothing. From one process (or shard) to the next,
+        `jax.config.update("jax_compilation_cache_dir", FOLDER)`, called first, keeps compiled programs that took at
+        least `jax_persistent_cache_min_compile_time_secs` (1 s). Tracing, about a fifth, remains.
     """
     rules = _rules(build)
     arguments = {"seeds": seeds, "key": key, "max_rounds": max_rounds, "metrics": metrics, "horizon": horizon}

@@ -1,7 +1,12 @@
 """Entries, places of extremes and selections in forms that stay fast in a batch.
 
-A gather of one entry per lane is slow, and XLA:CPU does not vectorise `argmax`. These forms are plain reductions.
+A gather of one entry per lane is slow, and XLA:CPU does not vectorise `argmax`. These forms are plain reductions, or
+chains of elementwise operations: XLA:CPU calls a library for a float reduction over arms, but fuses a chain with the
+work around it. Core-ns per round by reductions and by chains, with 1,024 lanes on a busy machine: UCB1 on 4 Bernoulli
+arms 57 and 33, on 20 arms 172 and 94; TTUCB on 4 Gaussian arms 163 and 65.
 """
+
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
@@ -10,12 +15,31 @@ from jax import lax
 from jaxbandits.base import Array, PyTree
 from jaxbandits.numerics.linalg import aligned
 
+FEW = 32  # largest number of entries that are reduced by a chain
+# Smallest number of entries for which `jnp.argmax` is slower than two reductions: UCB1 on 13 Gaussian arms takes 72
+# core-ns per round by it and 82 by them, on 16 arms 147 and 80.
+MANY = 16
 BLOCK = 64  # numbers per block in `first_smallest`
 
 
 def select(condition: Array, new: PyTree, old: PyTree) -> PyTree:
     """Returns `new` where the condition () holds, otherwise `old`, leaf by leaf."""
     return jax.tree.map(lambda a, b: jnp.where(condition, a, b), new, old)
+
+
+def largest(values: Array) -> Array:
+    """Returns the largest value of (n,), NaN if one is NaN."""
+    return reduce(jnp.maximum, _parts(values)) if values.shape[0] <= FEW else jnp.max(values)
+
+
+def smallest(values: Array) -> Array:
+    """Returns the smallest value of (n,), NaN if one is NaN."""
+    return reduce(jnp.minimum, _parts(values)) if values.shape[0] <= FEW else jnp.min(values)
+
+
+def _parts(values: Array) -> list[Array]:
+    """Returns the entries of (n,) as a list."""
+    return [lax.index_in_dim(values, i, keepdims=False) for i in range(values.shape[0])]
 
 
 def is_entry(index: Array, like: Array) -> Array:
@@ -29,9 +53,34 @@ def entry(values: Array, index: Array) -> Array:
 
 
 def entries(values: Array, indices: Array) -> Array:
-    """Returns values[indices] (m,) of (n,) as sums over all entries."""
-    is_chosen = indices[:, None] == jnp.arange(values.shape[0], dtype=indices.dtype)[None]
+    """Returns values[indices] (m,) of (n,), without a gather; 0 for an index that is out of range."""
+    n = values.shape[0]
+    if n <= FEW:
+        chosen = jnp.zeros(indices.shape, values.dtype)
+        for i, value in enumerate(_parts(values)):
+            chosen = jnp.where(indices == i, value, chosen)
+        return chosen
+    is_chosen = indices[:, None] == jnp.arange(n, dtype=indices.dtype)[None]
     return jnp.sum(jnp.where(is_chosen, values[None], 0), axis=1, dtype=values.dtype)
+
+
+def first_argmax(values: Array) -> Array:
+    """Returns the first index of the largest value of (n,), int32 (); the index of the first NaN, if there is one."""
+    if MANY <= values.shape[0] <= FEW:
+        return _first_at(values, largest(values))
+    return jnp.argmax(values).astype(jnp.int32)
+
+
+def first_argmin(values: Array) -> Array:
+    """Returns the first index of the smallest value of (n,), int32 (); the index of the first NaN, if there is one."""
+    if MANY <= values.shape[0] <= FEW:
+        return _first_at(values, smallest(values))
+    return jnp.argmin(values).astype(jnp.int32)
+
+
+def _first_at(values: Array, extreme: Array) -> Array:
+    row = jnp.arange(values.shape[0], dtype=jnp.int32)
+    return jnp.min(jnp.where((values == extreme) | (values != values), row, values.shape[0] - 1))
 
 
 def sliced(values: Array, index: Array) -> Array:

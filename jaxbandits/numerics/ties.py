@@ -11,6 +11,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array, Key
+from jaxbandits.numerics.indexing import largest, smallest
 
 # Source of the hash: Wellons (2018), Prospecting for hash functions, https://nullprogram.com/blog/2018/07/31
 STEP, FIRST, SECOND = 0x9E3779B9, 0x21F0AAAD, 0x735A2D97
@@ -52,19 +53,18 @@ def argmax(x: Array, lots: Array) -> Array:
         lots: int32 (n,), see `lots`.
 
     Returns:
-        int32 (), 0 if an entry is NaN. Cost: two plain reductions, which XLA:CPU vectorises, unlike `jnp.argmax`.
+        int32 (), 0 if an entry is NaN. Cost: two reductions, which XLA:CPU vectorises, unlike `jnp.argmax`.
     """
-    return _first(x == jnp.max(x), lots)
+    return _first(x == largest(x), lots)
 
 
 def argmin(x: Array, lots: Array) -> Array:
     """Returns the index of the smallest entry. Of several, it is the one with the largest lot. See `argmax`."""
-    return _first(x == jnp.min(x), lots)
+    return _first(x == smallest(x), lots)
 
 
 def _first(is_tied: Array, lots: Array) -> Array:
-    largest = jnp.max(jnp.where(is_tied, lots, jnp.iinfo(jnp.int32).min))
-    return largest & jnp.int32(_index_bits(lots.shape[0]))
+    return jnp.max(jnp.where(is_tied, lots, jnp.iinfo(jnp.int32).min)) & jnp.int32(_index_bits(lots.shape[0]))
 
 
 def _index_bits(n: int) -> int:

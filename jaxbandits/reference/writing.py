@@ -43,6 +43,21 @@ class Page(NamedTuple):
     html: str  # content
 
 
+class Text(NamedTuple):
+    """Page of a Markdown file."""
+
+    url: str  # address, from the folder of the reference
+    title: str  # title of the window
+
+
+TEXTS = {
+    "README.md": Text("readme.html", "README"),
+    "experiments/README.md": Text("experiments.html", "Verdicts and errata"),
+    "experiments/RESULTS.md": Text("results.html", "Every table"),
+    "experiments/SPEED.md": Text("speed.html", "Speed"),
+}
+
+
 def clone() -> Path | None:
     """Returns the clone in which the command runs, or from which the package is imported; None outside of one."""
     for folder in (Path.cwd(), Path(jaxbandits.__file__).parents[1]):
@@ -53,7 +68,7 @@ def clone() -> Path | None:
 
 def gallery(root: Path) -> list[Figure]:
     """Returns the figures of a clone, with the command that draws each."""
-    texts = [path.read_text() for path in (root / "README.md", root / "experiments" / "README.md") if path.is_file()]
+    texts = [(root / path).read_text() for path in TEXTS if (root / path).is_file()]
     captions = {name: caption for caption, name in IMAGE.findall("\n".join(texts))}
     scripts = {path.stem: path.read_text() for path in sorted((root / "experiments").glob("*.py"))}
     figures = []
@@ -81,32 +96,26 @@ def rendered(text: str) -> str:
 
 
 def readme_pages(root: Path | None) -> list[Page]:
-    """Returns the README, and in a clone the README of the experiments."""
+    """Returns the README, and in a clone the texts about the experiments."""
     if root is None:
-        text = importlib.metadata.metadata("jaxbandits")["Description"]
-        sources = {"readme.html": ("README", text, "")}
+        sources = {"README.md": importlib.metadata.metadata("jaxbandits")["Description"]}
+        targets = {}
     else:
-        sources = {"readme.html": ("README", (root / "README.md").read_text(), "")}
-        if (root / "experiments" / "README.md").is_file():
-            text = (root / "experiments" / "README.md").read_text()
-            sources["experiments.html"] = ("Experiments", text, "experiments/")
-    targets = {"README.md": "readme.html"}
-    if "experiments.html" in sources:
-        targets["experiments/README.md"] = "experiments.html"
-    if root is not None:
-        targets |= {f"experiments/gallery/{figure.name}.png": f"gallery/{figure.name}.png" for figure in gallery(root)}
+        sources = {path: (root / path).read_text() for path in TEXTS if (root / path).is_file()}
+        targets = {f"experiments/gallery/{figure.name}.png": f"gallery/{figure.name}.png" for figure in gallery(root)}
+    targets |= {path: TEXTS[path].url for path in sources}
     pages = []
-    for url, (title, text, base) in sources.items():
+    for source, text in sources.items():
 
-        def address(match: re.Match[str], base: str = base) -> str:
-            path = "/".join(_normal((base + match[2]).split("/")))
+        def address(match: re.Match[str], base: str = source.rpartition("/")[0]) -> str:
+            path = "/".join(_normal([*base.split("/"), *match[2].split("/")]))
             # A file that is not shipped with the pages is no link.
             return f"{match[1]}{targets.get(path, '')}{match[3] or ''}{match[4]}"
 
         html = LINK.sub(address, rendered(text))
         html = re.sub(r'<a href="">(.*?)</a>', r"\1", html, flags=re.DOTALL)
         html = re.sub(r"<img src=\"\"[^>]*>", "", html)
-        pages.append(Page(url, title, html))
+        pages.append(Page(*TEXTS[source], html))
     return pages
 
 

@@ -38,7 +38,7 @@ def test_pairs_are_runs_of_one_stream():
     np.testing.assert_allclose(said["pulls_se"], [np.std(A - B, ddof=1) / np.sqrt(SEEDS)])
     np.testing.assert_allclose(said["pulls_correlation"], [np.corrcoef(A, B)[0, 1]])
     np.testing.assert_allclose(said["pulls_p"], [test.pvalue])
-    with pytest.warns(UserWarning, match="a and b share random numbers .* Call compare with paired=True"):
+    with pytest.warns(UserWarning, match=r"a and b share random numbers .* write compare\(a, b, paired=True\)$"):
         apart = jaxbandits.compare(results(A, STREAMS), results(B, STREAMS))
     np.testing.assert_allclose(said["pulls_gain"], apart["pulls_se"] / said["pulls_se"])
     assert said["pulls_gain"][0] > 2

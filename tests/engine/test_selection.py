@@ -9,7 +9,7 @@ from engine.toys import KEY, NOISE, counter
 
 import jaxbandits
 from jaxbandits import Results, Status, compare, concatenate
-from jaxbandits.engine.results.printing import decimals, labels, with_error, with_interval
+from jaxbandits.engine.results.printing import decimals, escaped, labels, with_error, with_interval
 
 STATUS = [1, 1, 2, 1, 1, 1, 3, 1]
 COLUMNS = {
@@ -210,6 +210,28 @@ def test_shares_have_the_digits_of_their_interval():
     assert with_interval(np.nan, np.nan, np.nan) == "-"
 
 
+def test_latex_sets_numbers_in_math_mode_with_visible_spaces():
+    assert with_interval(0.03, 0.00623, 0.0852, "latex") == r"$0.030\ [0.006, 0.085]$"
+    assert with_interval(0.5, np.nan, np.nan, "latex") == "$0.5$"
+    assert with_error(-7312.4, 83.2, "latex") == r"$-7312 \pm 83$"
+    assert with_error(1.2345e9, 2.5e7, "latex") == r"$(1.234 \pm 0.025) \times 10^{9}$"
+    assert with_error(-2.5e9, 0.0, "latex") == r"$-2.5 \times 10^{9}$"
+
+
+@pytest.mark.parametrize(
+    ("name", "latex"),
+    [
+        ("1e-05", r"$1 \times 10^{-5}$"),
+        ("-0.5", "$-0.5$"),
+        ("[0, 1]", "{[}0, 1]"),
+        ("UCB_1 < 5 %", r"UCB\_1 \textless{} 5 \%"),
+        ("1e-5 or 3", "1e-5 or 3"),
+    ],
+)
+def test_names_in_latex(name, latex):
+    assert escaped(name) == latex
+
+
 def test_labels_have_as_few_digits_as_tell_values_apart():
     assert labels(np.array([0.1, 0.05], np.float32)) == ["0.1", "0.05"]
     assert labels(np.array([0.123456, 0.1234567])) == ["0.123456", "0.123457"]
@@ -236,8 +258,8 @@ def test_tables_put_rules_side_by_side():
         r"\toprule",
         r"delta & RAGE & LinGapE \\",
         r"\midrule",
-        r"0.1 & $15.0 \pm 5.0$ & $12.0 \pm 1.0$ \\",
-        r"0.05 & 40 (1 censored of 2) & 30 (1 failed of 2) \\",
+        r"$0.1$ & $15.0 \pm 5.0$ & $12.0 \pm 1.0$ \\",
+        r"$0.05$ & $40$ (1 censored of 2) & $30$ (1 failed of 2) \\",
         r"\bottomrule",
         r"\end{tabular}",
     ]
@@ -259,7 +281,7 @@ def test_tables_of_several_columns_and_of_missing_groups():
     assert repr(table).splitlines()[-1].split()[-2:] == ["-", "-"]
     other = Results(columns, None).table("a|b_%", by=("rule",))
     assert other.to_markdown().splitlines()[0] == r"| rule | a\|b_% |"
-    assert r"rule & a|b\_\% \\" in other.to_latex()
+    assert r"rule & a\textbar{}b\_\% \\" in other.to_latex()
     assert repr(other).splitlines()[1] == "RAGE     0.33 [0.01, 0.91] (1 censored of 4)"
     # Without a rule and a table of tasks, each row is a group.
     plain = {name: columns[name] for name in ("row", "status", "pulls")}
@@ -297,7 +319,8 @@ def test_table_names_bad_arguments(arguments, message):
 
 def test_rules_of_one_sweep_are_compared():
     a, b = RESULTS.where(rule="RAGE"), RESULTS.where(rule="LinGapE")
-    with pytest.warns(UserWarning, match="a and b share random numbers .* Give the environments stream=key"):
+    advice = r"repeat the sweeps with environment\(.*, stream=key\) in build, and write compare\(a, b, paired=True\)$"
+    with pytest.warns(UserWarning, match=advice):
         compared = compare(a, b, by="delta")
     assert compared["pulls_difference"].tolist() == [3, 10]
     assert "rule" not in compared

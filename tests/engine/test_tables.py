@@ -177,7 +177,7 @@ def test_to_xarray_of_missing_runs_and_arrays():
         seed=[0, 2, 2],
         task__gap=[0.5, 0.5, 0.1],
         task__pulls=[1, 1, 2],
-        task__answer__x=[1, 2, 3],
+        task__answer__x=[1, 1, 3],
         pulls=[10, 11, 12],
         v=np.arange(6.0).reshape(3, 2),
         flag=[True, False, True],
@@ -190,9 +190,39 @@ def test_to_xarray_of_missing_runs_and_arrays():
     assert np.isnan(dataset.v.sel(row=5, seed=0)).all()
     np.testing.assert_array_equal(dataset.gap, [0.5, 0.1])
     np.testing.assert_array_equal(dataset["task.pulls"], [1, 2])  # `pulls` is another one
-    np.testing.assert_array_equal(dataset["task.answer.x"], [[1, 2], [np.nan, 3]])  # not the same in all runs of a row
+    np.testing.assert_array_equal(dataset.x, [1, 3])
     with pytest.raises(ValueError, match="results must have every row and seed once"):
         results_of(row=[0, 0], seed=[1, 1], pulls=[1, 2]).to_xarray()
+
+
+def test_to_xarray_of_joined_sweeps_has_a_dimension_for_their_labels():
+    rules = results_of(row=[0, 1, 0], seed=[4, 4, 4], rule=["b", "b", "a"], task__gap=[1, 2, 1], pulls=[5, 6, 7])
+    dataset = rules.to_xarray()
+    assert dict(dataset.sizes) == {"rule": 2, "row": 2, "seed": 1}
+    np.testing.assert_array_equal(dataset.rule, ["b", "a"])
+    np.testing.assert_array_equal(dataset.gap, [1, 2])
+    np.testing.assert_array_equal(dataset.pulls[..., 0], [[5, 6], [7, np.nan]])
+    assert rules.where(rule="a").to_xarray().rule == "a"
+    joined = jaxbandits.concatenate({10: rules, 20: rules.where(rule="b")}, name="size").to_xarray(["pulls"])
+    assert dict(joined.sizes) == {"size": 2, "rule": 2, "row": 2, "seed": 1}
+    assert joined.pulls.sel(size=20, rule="b", row=1).item() == 6
+
+
+def test_summary_keeps_labels_apart_and_leaves_answers_out():
+    part = results_of(row=[0, 1], status=[1, 1], task__gap=[1, 2], answer=[3, 5], answer__x=[0.5, 0.7], pulls=[4, 6])
+    part = Results(part.columns | {"seed": np.zeros(2, int)}, None)
+    joined = jaxbandits.concatenate({"b": part, "a": part}, name="algorithm")
+    summary = joined.summary()
+    assert summary["algorithm"].tolist() == ["b", "b", "a", "a"]
+    np.testing.assert_array_equal(summary["row"], [0, 1, 0, 1])
+    assert repr(summary).splitlines()[0].split() == ["algorithm", "row", "runs", "answer.x", "pulls"]
+    assert "answer_mean" not in summary
+    assert "algorithm" in jaxbandits.compare(joined, joined)
+    with pytest.raises(ValueError, match="y must name scalar columns of numbers .* got 'answer'"):
+        joined.table("answer")
+    # A label that is named like a count has its full name.
+    assert "task.runs" in jaxbandits.concatenate([part, part], name="runs").summary()
+    assert "task.runs" in repr(jaxbandits.concatenate([part, part], name="runs"))
 
 
 def test_a_missing_xarray_is_named(swept, monkeypatch):

@@ -52,12 +52,6 @@ def test_confident_fails_without_a_stopped_run():
     assert not common.confident({"a": (0, 0)}).holds
 
 
-def test_wilson_by_hand():
-    # Wilson's interval of 0 of 10, and of 5 of 10 by hand.
-    assert common.wilson(0, 10) == pytest.approx((0, 0.2775), abs=1e-3)
-    assert common.wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-3)
-
-
 def test_slope_is_fitted_at_small_deltas():
     lines = [Line("", 5000.0), *(Line("", 450 * -np.log(d) + 100) for d in (1e-3, 1e-5, 1e-8))]
     assert delta.slope((1e-1, 1e-3, 1e-5, 1e-8), lines) == pytest.approx([450, 0])

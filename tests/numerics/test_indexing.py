@@ -17,9 +17,27 @@ def test_entry_and_sliced_read_the_indexed_value(form):
     np.testing.assert_array_equal(read, VALUES[np.arange(6), INDICES])
 
 
-def test_entry_out_of_range_is_0_and_entries_read_several():
+def test_entry_out_of_range_is_0():
     assert indexing.entry(jnp.asarray(VALUES[0]), jnp.int32(9)) == 0
-    np.testing.assert_array_equal(indexing.entries(jnp.asarray(VALUES[0]), jnp.asarray(INDICES)), VALUES[0][INDICES])
+
+
+@pytest.mark.parametrize("size", [1, 9, indexing.FEW, indexing.FEW + 1])
+def test_reads_and_extremes_by_a_chain_and_by_reductions_equal_numpy(size):
+    values = np.random.default_rng(size).integers(0, 5, (8, size)).astype(float)  # values tie
+    values[1, size // 2], values[2, 0], values[3, 1:] = np.nan, np.nan, np.nan
+    indices = np.array([0, size - 1, size // 2, -1, size], np.int32)
+
+    def read(row):
+        places = indexing.first_argmax(row), indexing.first_argmin(row)
+        return indexing.entries(row, jnp.asarray(indices)), indexing.largest(row), indexing.smallest(row), *places
+
+    several, largest, smallest, top, bottom = jax.jit(jax.vmap(read))(values)
+    outside = np.zeros((8, 2))  # for indices that do not exist
+    np.testing.assert_array_equal(several, np.concatenate([values[:, indices[:3]], outside], axis=1))
+    np.testing.assert_array_equal(largest, np.max(values, axis=1))
+    np.testing.assert_array_equal(smallest, np.min(values, axis=1))
+    np.testing.assert_array_equal(top, np.argmax(values, axis=1))
+    np.testing.assert_array_equal(bottom, np.argmin(values, axis=1))
 
 
 def test_sliced_reads_rows():

@@ -8,7 +8,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.engine.results.intervals import difference_interval, ratio_interval
-from jaxbandits.engine.results.pairing import matched, paired_statistics, streams_of
+from jaxbandits.engine.results.pairing import STREAMED, matched, paired_statistics, streams_of
 from jaxbandits.engine.results.runs import Results
 from jaxbandits.engine.results.statistics import (
     by_appearance,
@@ -47,8 +47,8 @@ def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, 
         b: the other sweep.
         by: name or names of the columns whose values define the groups, scalar and of the same kind (integer, floating
             point, ..) in both sweeps; `delta` stands for `task.delta`, as in `Results.summary`. Equal values are one
-            group: `row` presumes that the tables of tasks are the same. If None, `row`, and `rule` if both sweeps
-            have several rules.
+            group: `row` presumes that the tables of tasks are the same. If None, `row`, and `rule` and
+            labels of `concatenate` where both sweeps have several.
         paired: if True, compares runs with the same stream. Within a group, a sweep must have each stream once, and
             every run of the sweep with fewer runs must have a partner.
 
@@ -123,9 +123,7 @@ def compare(a: Results, b: Results, *, by: str | tuple[str, ...] | None = None, 
                 f"by must name columns of the same kind in both sweeps, got {name!r} of {kinds[0]} and {kinds[1]}"
             )
     measured = [
-        name
-        for name, pair in scalar.items()
-        if name not in names.values() and all(is_measured(name, x) and not _is_index(name, x) for x in pair)
+        name for name, pair in scalar.items() if name not in names.values() and all(is_measured(name, x) for x in pair)
     ]
     # Metrics were asked for, and come first.
     measured.sort(key=lambda name: name in COSTS)
@@ -196,21 +194,13 @@ def _warn_of_shared_numbers(a: Results, b: Results) -> None:
         share_keys = len(np.intersect1d(ours, theirs)) > 0
     if not (share_streams or share_keys):
         return
-    advice = (
-        "Call compare with paired=True"
-        if share_streams
-        else "Give the environments stream=key in build and call compare with paired=True"
-    )
+    repeat = "" if share_streams else f"repeat the sweeps with {STREAMED} in build, and "
     checks.warn(
         "a and b share random numbers (one root key, the same rows and seeds), so their runs are not independent, and "
-        f"errors, intervals and p-values do not hold. {advice}, or run each sweep under a key of its own.",
+        "errors, intervals and p-values do not hold. Run each sweep under a key of its own; or pair the runs: "
+        f"{repeat}write compare(a, b, paired=True)",
         stacklevel=3,
     )
-
-
-def _is_index(name: str, values: np.ndarray) -> bool:
-    """True if a column holds answers that are indices, such as of arms, whose differences mean nothing."""
-    return name.split(".")[0] == "answer" and values.dtype.kind in "iu"
 
 
 def _check_results(name: str, sweep: Any) -> None:

@@ -17,6 +17,8 @@ from jaxbandits.engine.results.intervals import TAIL, around_ratio, newcombe, pa
 PAIRED = ("difference", "se", "difference_low", "difference_high", "ratio", "ratio_low", "ratio_high")
 PAIRED += ("correlation", "gain", "p")
 
+STREAMED = "environment(instance, algorithm, stream=key)"  # call in `build`, for runs with streams
+
 
 def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.ndarray) -> np.ndarray:
     """Matches the runs of two sweeps that have the same stream.
@@ -51,7 +53,7 @@ def matched(stream: np.ndarray, group: np.ndarray, side: np.ndarray, common: np.
         raise ValueError(
             "paired must be False unless the streams of a and b were shared (one root key, the same rows and seeds, "
             f"and stream= made of nothing else): of {run_counts[0][g]} and {run_counts[1][g]} runs of a group, "
-            f"{pair_counts[g]} have a partner"
+            f"{pair_counts[g]} have a partner. Sweep both under one key, with {STREAMED} in build"
         )
     return pairs
 
@@ -60,7 +62,8 @@ def streams_of(name: str, columns: dict[str, np.ndarray]) -> np.ndarray:
     """Returns the column `stream`, one uint64 per run. Raises `ValueError` if the sweep's environments had none."""
     if columns.get("stream", np.zeros(0)).ndim != 2:
         raise ValueError(
-            f"{name} must be a sweep whose environments have stream=, for paired=True, got columns {show([*columns])}"
+            f"{name} must be a sweep whose environments have stream=, for paired=True, got columns {show([*columns])}. "
+            f"Repeat it with {STREAMED} in build"
         )
     words = columns["stream"].astype(np.uint64)
     return (words[:, 0] << np.uint64(32)) | words[:, 1]

@@ -1,6 +1,7 @@
 """Texts of numbers with their errors, and of aligned tables, for a terminal, Markdown and LaTeX."""
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Literal
 
@@ -14,7 +15,10 @@ WIDTH = 120  # characters of a line of a printed summary
 SMALLEST_POWER, LARGEST_POWER = -4, 6
 PLUS_MINUS = {"text": "+-", "markdown": "±", "latex": r"\pm"}
 ESCAPES = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
+ESCAPES |= {"<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}"}
+ESCAPES |= {"[": "{[}", "*": "{*}"}  # at the start of a line both would belong to the end of the line before
 ESCAPES |= {character: f"\\{character}" for character in "&%$#_{}"}
+NUMBER = re.compile(r"-?\d+(\.\d*)?(e[+-]?\d+)?")
 
 
 def decimals(error: float) -> int:
@@ -29,6 +33,14 @@ def fixed(value: float, digits: int) -> str:
     return f"{round(value, digits) + 0.0:.{max(digits, 0)}f}"
 
 
+def number(text: str, style: Style) -> str:
+    """Sets a number in math mode for LaTeX, where its minus is no hyphen."""
+    if style != "latex":
+        return text
+    digits, _, power = text.partition("e")
+    return rf"${digits} \times 10^{{{int(power)}}}$" if power else f"${digits}$"
+
+
 def with_error(mean: float, se: float, style: Style = "text") -> str:
     """Formats a mean and its standard error with two significant digits of the error.
 
@@ -39,7 +51,7 @@ def with_error(mean: float, se: float, style: Style = "text") -> str:
     if not math.isfinite(mean):
         return EMPTY if math.isnan(mean) else str(mean)
     if not (math.isfinite(se) and se > 0):
-        return f"{mean:.6g}"
+        return number(f"{mean:.6g}", style)
     sign, power = PLUS_MINUS[style], math.floor(math.log10(max(abs(mean), se)))
     if SMALLEST_POWER <= power <= LARGEST_POWER:
         digits = decimals(se)
@@ -61,9 +73,11 @@ def with_interval(value: float, low: float, high: float, style: Style = "text") 
     if math.isnan(value):
         return EMPTY
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        return f"{value:.4g}"
+        return number(f"{value:.4g}", style)
     digits = decimals((high - low) / 2)
-    text = f"{fixed(value, digits)} [{fixed(low, digits)}, {fixed(high, digits)}]"
+    # Math mode drops plain spaces.
+    space = r"\ " if style == "latex" else " "
+    text = f"{fixed(value, digits)}{space}[{fixed(low, digits)}, {fixed(high, digits)}]"
     return f"${text}$" if style == "latex" else text
 
 
@@ -80,7 +94,9 @@ def labels(values: np.ndarray) -> list[str]:
 
 
 def escaped(text: str) -> str:
-    """Escapes the characters that LaTeX reads as commands."""
+    """Escapes the characters that LaTeX reads as commands. A number is set in math mode."""
+    if NUMBER.fullmatch(text):
+        return number(text, "latex")
     return "".join(ESCAPES.get(character, character) for character in text)
 
 

@@ -177,8 +177,8 @@ class Results:
 
         Args:
             by: name or names of the scalar columns whose values define the groups. `delta` stands for `task.delta`, or
-                for the only other column whose name ends with `.delta`. If None, `row`, and `rule` where there are
-                several rules.
+                for the only other column whose name ends with `.delta`. If None, `row`; where there are several rules,
+                `rule` and `row`; of `concatenate`d sweeps, their labels and `row`.
             cluster: name or names of the columns whose values define clusters: runs of different clusters are
                 independent, runs of one need not be. If None, every run is independent of the others.
 
@@ -192,7 +192,8 @@ class Results:
               and `failed` (not finite, or an invalid action); with `cluster`, `clusters` of finished runs;
             - for every other real column NAME of shape (runs, ...) its mean `NAME_mean`, the mean's standard error
               `NAME_se`, and quantiles `NAME_q05` .. `NAME_q95`, all float64 (groups, ...). An array is described entry
-              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G);
+              by entry, so the bands of a curve stand beside its marks, `curve.pulls` or `curve.rounds` (groups, G).
+              Answers that are integers are left out, since a mean of the indices of arms says nothing;
             - for every boolean column NAME also the 95 % confidence interval of its probability, from `NAME_low` to
               `NAME_high`: exact (Clopper and Pearson), or with `cluster` for the effective number of runs (Korn and
               Graubard).
@@ -345,20 +346,21 @@ class Results:
         return pandas.DataFrame(cells)
 
     def to_xarray(self, columns: Sequence[str] | None = None) -> "xarray.Dataset":
-        """Returns the runs as a data set with the dimensions `row` and `seed`.
+        """Returns the runs as a data set with the dimensions `row` and `seed`, and `rule` where there are several.
 
         Args:
             columns: names of the columns to take, as in `to_pandas`.
 
         Returns:
-            Dataset. Every column is a variable (row, seed, ...); the further dimensions of the array column NAME are
-            called NAME_0, NAME_1, .. The values of the table of tasks are coordinates along `row`, called `delta` for
-            `task.delta` if that is unambiguous. If runs are missing, numbers are float64 and NaN there. The table of a
-            `grid` gets dimensions of its own by `dataset.set_index(row=["delta", "gap"]).unstack("row")`.
+            Dataset. Every column is a variable (row, seed, ...), of several rules (rule, row, seed, ...); the further
+            dimensions of the array column NAME are called NAME_0, NAME_1, .. The labels of `concatenate`d sweeps are a
+            dimension too, as rules are. The values of the table of tasks are coordinates along `row`, called `delta`
+            for `task.delta` if that is unambiguous. If runs are missing, numbers are float64 and NaN there. The table
+            of a `grid` gets dimensions of its own by `dataset.set_index(row=["delta", "gap"]).unstack("row")`.
 
         Raises:
             ModuleNotFoundError: xarray is not installed.
-            ValueError: there is no such column, or a row and seed occur more than once, as in `concatenate`d results.
+            ValueError: there is no such column, or a row and seed of a rule occur more than once.
 
         Example:
             >>> import jaxbandits
@@ -370,7 +372,7 @@ class Results:
         """
         from jaxbandits.engine.results.datasets import dataset
 
-        return dataset(self._chosen(columns), row=self.columns["row"], seed=self.columns["seed"])
+        return dataset(self._chosen(columns), self.columns)
 
     def plot(
         self,

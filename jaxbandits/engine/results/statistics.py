@@ -39,8 +39,9 @@ def is_real(values: np.ndarray) -> bool:
 
 
 def is_measured(name: str, values: np.ndarray) -> bool:
-    """True if a column is an outcome of the runs, not an input."""
-    return name not in NOT_SUMMARISED and not is_task_column(name) and is_real(values)
+    """True if a column is an outcome of the runs whose mean has a meaning: no input, and no index of an arm."""
+    is_index = name.split(".")[0] == "answer" and values.dtype.kind in "iu"
+    return name not in NOT_SUMMARISED and not is_task_column(name) and is_real(values) and not is_index
 
 
 def full_name(name: object, columns: Collection[str]) -> str | None:
@@ -122,13 +123,14 @@ def by_appearance(columns: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
     The first column varies slowest, whatever the order of the runs.
     """
-    return grouped([_appearance(values) for values in columns])
+    return grouped([appearance(values)[1] for values in columns])
 
 
-def _appearance(values: np.ndarray) -> np.ndarray:
-    """Numbers the distinct values of a column in the order in which they appear: int64 (runs,)."""
-    _, first, inverse = np.unique(values, return_index=True, return_inverse=True)
-    return np.argsort(np.argsort(first))[inverse]
+def appearance(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns the distinct values of a column in the order in which they appear, and the number of each run's value."""
+    distinct, first, inverse = np.unique(values, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    return distinct[order], np.argsort(order)[inverse]
 
 
 def count_endings(status: np.ndarray, group: np.ndarray, groups: int) -> dict[str, np.ndarray]:

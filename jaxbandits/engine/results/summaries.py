@@ -15,10 +15,12 @@ from jaxbandits.engine.results.printing import (
     labels,
     latex,
     markdown,
+    number,
     with_error,
     with_interval,
 )
 from jaxbandits.engine.results.statistics import (
+    ENDINGS,
     by_appearance,
     clustered_errors,
     constant_within,
@@ -28,6 +30,7 @@ from jaxbandits.engine.results.statistics import (
     finished_runs,
     full_name,
     group_names,
+    grouped,
     is_measured,
     scalar_columns,
     short_name,
@@ -46,6 +49,7 @@ RULE = "rule"  # column with the name of each run's rule, in a sweep of several
 MANY_GROUPS = 20  # number of groups above which printed results have one line per rule
 SHOWN_GROUPS = 20  # number of groups that a printed summary lists
 COMPARED = ("difference", "ratio", "ks", "correlation", "gain", "p")  # statistics of `compare`, without their errors
+COUNTS = ("runs", *ENDINGS, "clusters")  # columns of every summary, with the statistics
 PRINTED = ("difference", "ratio", "p")  # the ones that are printed if they fit
 
 
@@ -134,7 +138,7 @@ class Summary(Mapping[str, np.ndarray]):
         values = self.columns[f"{stem}_{ending}"]
         prefix = f"{stem}_" if ending == "mean" else f"{stem}_{ending}_"
         if ending == "p":
-            return [EMPTY if np.isnan(p) else f"{p:.2g}" for p in values]
+            return [EMPTY if np.isnan(p) else number(f"{p:.2g}", style) for p in values]
         if f"{prefix}low" in self.columns:
             interval = zip(values, self.columns[f"{prefix}low"], self.columns[f"{prefix}high"], strict=True)
             return [with_interval(*numbers, style) for numbers in interval]
@@ -161,16 +165,31 @@ def _is_loss(name: str) -> bool:
 
 
 def default_names(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """Returns the columns that define the groups by default: `row`, and `rule` before it if there are several rules."""
-    several = RULE in columns and len(columns[RULE]) and (columns[RULE] != columns[RULE][0]).any()
-    return (RULE, "row") if several else ("row",)
+    """Returns the columns that define the groups by default: `row`, and before it what tells apart runs of one row.
+
+    A row of one sweep has one rule and one task. If it has several, sweeps were joined, and the first such columns are
+    the rule or the labels of the sweeps.
+    """
+    labels: list[str] = []
+    for name, values in columns.items():
+        if (name == RULE or is_task_column(name)) and len(values):
+            first, group = grouped([columns["row"], *(columns[label] for label in labels)])
+            if not constant_within({name: values}, first, group):
+                labels.append(name)
+    return (*(heading(label, columns) for label in labels), "row")
+
+
+def heading(name: str, columns: Collection[str]) -> str:
+    """Returns the short name of a column that defines groups, unless a summary has a column of that name."""
+    short = short_name(name, columns)
+    return name if short in COUNTS else short
 
 
 def varying_names(scalar: Mapping[str, np.ndarray], *, except_for: Collection[str] = ()) -> tuple[str, ...]:
     """Returns the rule and the values of the table of tasks that vary, by their short names; otherwise `row`."""
     names = [name for name, values in scalar.items() if is_task_column(name) and len(np.unique(values)) > 1]
     names = [name for name in [*[RULE] * (RULE in scalar), *names] if name not in except_for]
-    return tuple(short_name(name, scalar) for name in names) or ("row",)
+    return tuple(heading(name, scalar) for name in names) or ("row",)
 
 
 def summarise(

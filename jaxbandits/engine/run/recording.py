@@ -87,35 +87,20 @@ def record(
         28.5 with 10 marks, 29.8 with 100, 49 with 1,000.)
 
     Example:
-        UCB1, written in the contract, and its regret over time in a thousand runs:
+        Regret of UCB1 over time, in a thousand runs. `experiments/tutorials/03_regret_curves.py` draws such curves.
 
-        >>> from jaxbandits import linear, sweep
-        >>> class State(NamedTuple):
-        ...     pulls: Array  # int ()
-        ...     counts: Array  # int (K,)
-        ...     sums: Array  # float (K,)    of rewards
-        >>> def ucb1(arms):
-        ...     never, once = jnp.zeros((), int), jnp.ones((), int)
-        ...     def decide(key, state):
-        ...         counts, t = state.counts.astype(float), state.pulls.astype(float)
-        ...         index = state.sums / counts + jnp.sqrt(2 * jnp.log(t) / counts)
-        ...         arm = jnp.argmax(jnp.where(state.counts == 0, jnp.inf, index))
-        ...         return Decision(linear.Pull(arm, once), jnp.zeros((), bool), jnp.argmax(state.counts))
-        ...     def observe(state, pull, reward):
-        ...         counts = state.counts.at[pull.arm].add(pull.times)
-        ...         return State(state.pulls + pull.times, counts, state.sums.at[pull.arm].add(reward))
-        ...     init = lambda key: State(never, jnp.zeros(arms, int), jnp.zeros(arms))
-        ...     return Algorithm(init, decide, observe, idle=linear.Pull(never, never))
-        >>> means = jnp.array([1.0, 0.5])
-        >>> environment = linear.environment(linear.Instance(jnp.eye(2), means, jnp.array(1.0)))
-        >>> def regret(state, decision, reward):
-        ...     return {"regret": means.max() - means[decision.action.arm]}
+        >>> from jaxbandits import mab, sweep
+        >>> instance = mab.gaussian([1.0, 0.5])
+        >>> algorithm = mab.ucb1(instance.problem)
+        >>> environment = mab.environment(instance, algorithm)
+        >>> def regret(state, decision, rewards):
+        ...     return {"regret": instance.means.max() - instance.means[decision.action.arms[0]]}
         >>> def build(task, key):
-        ...     return ucb1(2), environment, record(at=(1, 10, 100, 1000), total=regret)
+        ...     return algorithm, environment, record(at=(1, 10, 100, 1000), total=regret)
         >>> settings = {"key": jax.random.key(0), "progress": False}
         >>> bands = sweep(build, seeds=1000, horizon=1000, **settings).summary()
         >>> print(bands["finished"], bands["curve.pulls"][0], bands["curve.regret_mean"][0].round())
-        [1000] [   1   10  100 1000] [ 0.  2.  7. 17.]
+        [1000] [   1   10  100 1000] [ 0.  2. 13. 49.]
         >>> bands["curve.regret_q95"].shape  # rows, marks
         (1, 4)
     """

@@ -3,9 +3,10 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, divergence
+from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, divergence
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
+from jaxbandits.numerics.normal import one_by_one
 
 
 def imed(problem: Problem) -> Algorithm:
@@ -31,7 +32,12 @@ def imed(problem: Problem) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         counts, means = estimates.counts, estimates.means
-        divergences = divergence(problem, means, jnp.broadcast_to(jnp.max(means), means.shape))
-        return -(counts * divergences + jnp.log(counts))
+        best = jnp.max(means)
+
+        def of_arm(count: Array, mean: Array) -> Array:
+            return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + jnp.log(count))
+
+        # Logarithms are worth a loop over arms, squares are not.
+        return one_by_one(of_arm, counts, means) if isinstance(problem, Bernoulli) else of_arm(counts, means)
 
     return algorithm_from_index(problem, index)

@@ -16,7 +16,7 @@ from jaxbandits.mab._problem.environment import Pull, Rewards, idle_pull, receiv
 from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
-from jaxbandits.numerics.indexing import select
+from jaxbandits.numerics.indexing import first_argmax, first_argmin, select
 
 
 class Ones(NamedTuple):
@@ -173,12 +173,12 @@ def argmax(x: Array, lots: Array | tuple[()] = ()) -> Array:
     Returns:
         int32 ().
     """
-    return jnp.argmax(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmax(unfused(x), lots)
+    return first_argmax(x) if isinstance(lots, tuple) else ties.argmax(unfused(x), lots)
 
 
 def argmin(x: Array, lots: Array | tuple[()] = ()) -> Array:
     """Returns the index of the smallest entry; otherwise as `argmax`."""
-    return jnp.argmin(x).astype(jnp.int32) if isinstance(lots, tuple) else ties.argmin(unfused(x), lots)
+    return first_argmin(x) if isinstance(lots, tuple) else ties.argmin(unfused(x), lots)
 
 
 def precedence(lots: Array | tuple[()], K: int) -> Array:

@@ -20,6 +20,7 @@ from jaxbandits.engine.results.statistics import (
     grouped,
     is_real,
     scalar_columns,
+    short_name,
 )
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.recording import PREFIX, is_marks
@@ -188,16 +189,10 @@ def _warn_of_pools(columns: Columns, names: dict[str, str], x: str | None) -> No
     constant = constant_within(inputs, *grouped(cells))
     pooled = [name for name in inputs if name not in constant and len(np.unique(inputs[name])) <= MANY]
     if pooled:
-        short = [_short_name(name, scalar) for name in pooled]
+        short = [short_name(name, scalar) for name in pooled]
         by = (*names, *short)
         advice = repr(by[0] if len(by) == 1 else by)
         warn(f"a line pools runs that differ in {', '.join(short)}. Give by={advice}", stacklevel=4)
-
-
-def _short_name(name: str, columns: Columns) -> str:
-    """Returns the last part of a column's name, or all of it where the part is not enough to find it."""
-    short = name.rpartition(".")[2]
-    return short if full_name(short, columns) == name else name
 
 
 def _parts(columns: Columns, names: dict[str, str]) -> tuple[list[Any], list[str], list[tuple[int, int]]]:
