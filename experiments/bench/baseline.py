@@ -73,7 +73,7 @@ def repeats(options: Settings) -> tuple[int, float]:
 
 
 def measured(rival: Rival, options: Settings) -> dict[str, Any]:
-    """Returns one row as numbers; those of numba are missing (NaN) without `--numba`."""
+    """Returns one row as numbers; without `--numba` its columns are NaN."""
     players = {"ours": rival.ours, "numpy": rival.numpy}
     if options.extra.get("numba") and rival.numba:
         players["numba"] = rival.numba

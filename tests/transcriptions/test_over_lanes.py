@@ -6,26 +6,15 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from transcriptions import cpe as classes
+from transcriptions.tapes import COCI, DELTA, LANES, LAWS, LENGTH, K, coci_tapes, tapes_of
 
 from experiments.bench.reference import cpe as plain_cpe
 from experiments.bench.reference import fullbandit as plain_fullbandit
-from experiments.bench.reference import kcenter_ds, kernel_ucb, linear_budget, scalar
+from experiments.bench.reference import kcenter_ds, kernel_ucb, linear_budget
 from experiments.bench.reference import lingape as plain_lingape
 from experiments.bench.reference import mab as plain
 from experiments.bench.reference.over_lanes import cpe, fullbandit, kcenter, kernel, linear, mab
 from experiments.bench.reference.over_lanes.loop import run
-
-LANES, K, LENGTH, DELTA = 3, 4, 400, 0.1
-LAWS = {"gaussian": plain.Law("gaussian", 0.4), "bernoulli": plain.Law("bernoulli", 0.5)}
-
-
-def tapes_of(kind, K=K, length=LENGTH):
-    """Draws the n-th reward of every arm of every lane, float (lanes, K, length)."""
-    rng, means = np.random.default_rng(1), np.array([0.35, 0.8, 0.5, 0.2, 0.1, 0.4])[:K, None]
-    if kind == "bernoulli":
-        return (rng.random((LANES, K, length)) < means).astype(float)
-    return means + 0.4 * rng.normal(size=(LANES, K, length))
 
 
 def played(rule, tapes, rounds, first=0):
@@ -153,22 +142,6 @@ def test_lin_ucb():
         assert len({arm for arm, _ in theirs}) > 2
 
 
-COCI = {
-    "best": (classes.BEST[3], (0.9, 0.5, 0.3), {"scale": 0.5}),
-    "top": (classes.TOP[1], (0.9, 0.8, 0.3, 0.2, 0.1), {"scale": 0.5}),
-    "paths": (classes.ROUTES[1], (0.9, 0.2, 0.5, 0.2, 0.4, 0.6, 0.9), {"scale": 0.5}),
-    "opinions": (classes.OPINIONS, (0.3, 0.5, 0.5, 0.15), {"scale": 0.12, "tau": 2}),
-}
-
-
-def coci_tapes(means, settings):
-    # Sums of 0/1 samples would tie up to rounding, and the two add in another order.
-    noise = np.random.default_rng(5).uniform(-0.1, 0.1, size=(LANES, len(means), 1500))
-    if settings.get("tau") == 2:  # uniform samples as wide as this to both sides
-        return 0.5 + 10 * noise * np.array(means)[:, None]
-    return np.array(means)[:, None] * (1 + noise)
-
-
 @pytest.mark.parametrize(("problem", "means", "settings"), COCI.values(), ids=COCI)
 def test_coci(problem, means, settings):
     tapes = coci_tapes(means, settings)
@@ -204,7 +177,7 @@ def test_gp_ucb():
     horizon, size, beta = 30, 40, np.linspace(2.0, 0.5, 30)
     _, gram, rewards, _ = kernel_ucb.instance(1, size, horizon=horizon, agents=LANES)
     coins = np.random.default_rng(7).random((LANES, horizon))
-    tapes = rewards.transpose(1, 2, 0)  # of a candidate at a round
+    tapes = rewards.transpose(1, 2, 0)  # (lanes, candidates, rounds)
     first = kernel_ucb.pick(coins[:, 0], size)
     rule = kernel.gp_ucb(gram, first, horizon=horizon, beta=beta, noise_variance=0.04)
     queries = []
@@ -247,56 +220,3 @@ def test_ds_ucb():
         assert queried[lane] == theirs.queried
         assert list(answer) == theirs.centers
         assert any(cost == m for _, _, cost in queried[lane])
-
-
-# Scalar code, as it is before numba compiles it
-
-
-def from_tape(samples, arm):
-    return next(samples[arm])
-
-
-def samples_of(tape):
-    return [iter(rewards) for rewards in tape]
-
-
-def test_scalar_ucb1():
-    law, tape = LAWS["gaussian"], tapes_of("gaussian")[0]
-    literal = plain.indices(law, T=LENGTH)["ucb1"]
-    factor = 2 * (2 * law.noise_scale) ** 2
-    pulled, _ = scalar.ucb1(from_tape, samples_of(tape), 200, K, factor)
-    assert pulled.tolist() == plain.by_index(tape, literal, 200)
-
-
-def test_scalar_lingape():
-    rng = np.random.default_rng(3)
-    arms, theta = rng.normal(size=(6, 3)), np.array([1.0, 0.5, 0.0])
-    tape = (arms @ theta)[:, None] + 0.8 * rng.normal(size=(6, LENGTH))
-    settings = {"delta": DELTA, "ridge": 0.5, "noise_scale": 0.8, "norm_bound": 1.5}
-    samples = samples_of(tape)
-    theirs = plain_lingape.lingape(arms, lambda arm, t: next(samples[arm]), **settings)[:2]
-    pulled, answer = scalar.lingape(from_tape, samples_of(tape), LENGTH, gram=arms @ arms.T, **settings)
-    assert (pulled.tolist(), answer) == theirs
-    assert 10 < len(pulled) < LENGTH
-
-
-@pytest.mark.parametrize(("problem", "means", "settings"), COCI.values(), ids=COCI)
-def test_scalar_coci(problem, means, settings):
-    tape = coci_tapes(means, settings)[0]
-    theirs = plain_cpe.coci(problem, tape, delta=DELTA, **settings)
-    slopes, constants = cpe.affine(problem)
-    shape = {"decisions": problem.decisions, "slopes": slopes, "constants": constants}
-    shape |= {"is_monotone": problem.bi_monotone, "tau": settings.get("tau", 1), "scale": settings["scale"]}
-    pulled, answer = scalar.coci(from_tape, samples_of(tape), 5000, delta=DELTA, **shape)
-    assert pulled.tolist() == [step.arm for step in theirs[:-1]]
-    assert tuple(problem.decisions[answer]) == theirs[-1].answer
-
-
-def test_scalar_ds_ucb():
-    rng = np.random.default_rng(0)
-    points, tape = rng.integers(0, 17, (8, 30)).astype(float), rng.integers(0, 30, 20_000)
-    theirs = kcenter_ds.sample(points, 4, tape, interval=partial(kcenter_ds.lil, delta=DELTA / 8), levels=16)
-    settings = {"points": points, "k": 4, "levels": 16, "delta": DELTA / 8, "radius_scale": 0.1}
-    made, centers = scalar.ds_ucb(lambda tape, spent: tape[spent], tape, 5000, **settings)
-    assert list(map(tuple, made.tolist())) == theirs.queried
-    assert centers.tolist() == theirs.centers

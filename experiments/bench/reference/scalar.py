@@ -26,7 +26,7 @@ def ucb1(draw, rng, rounds, K, factor):
 
 
 def lingape(draw, rng, rounds, gram, ridge, delta, noise_scale, norm_bound):
-    """Keeps the products x V y of all pairs of arms, V = A^-1, from `gram`, those of x y."""
+    """Keeps the products x V y of all pairs of arms, V = A^-1, from `gram`, the products x y."""
     K = len(gram)
     products, values, log_det = gram / ridge, np.zeros(K), 0.0
     row, of_best, pulled = np.empty(K), np.empty(K), np.empty(rounds, np.int64)

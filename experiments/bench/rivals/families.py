@@ -41,7 +41,7 @@ def of_linear() -> Iterator[Rival]:
         factory = partial({"LinGapE": linear.lingape, "LinUCB": linear.lin_ucb}[name], instance.arms, **settings)
         build = always(factory, linear.environment(instance, factory()))
         numpy = partial(common.over_lanes, lambda _, rule=rule: rule, common.normal(means))
-        yield Rival("linear", name, "soare(5)", partial(common.sweep, build), numpy, numba)
+        yield Rival("linear", name, "soare(5)", partial(common.sweep, build), numpy, numba=numba)
 
 
 def of_cpe() -> Iterator[Rival]:
@@ -63,7 +63,7 @@ def of_cpe() -> Iterator[Rival]:
         slopes, constants = cpe_lanes.affine(listed)
         known = (listed.decisions, slopes, constants, listed.bi_monotone, tau, DELTA, 1.0)
         numba = common.scalar(plain.coci, common.one_bernoulli(means), *known)
-        yield Rival("cpe", "COCI", name, partial(common.sweep, build), numpy, numba)
+        yield Rival("cpe", "COCI", name, partial(common.sweep, build), numpy, numba=numba)
 
 
 def of_kcenter(n: int = 100, k: int = 10, levels: int = 255, leap: int = 16) -> Rival:
@@ -95,7 +95,7 @@ def of_kcenter(n: int = 100, k: int = 10, levels: int = 255, leap: int = 16) -> 
     known = (numbers, k, levels, share, 0.1)
     numba = common.scalar(plain.ds_ucb, dimension, *known, count=lambda made: made[:, 2].sum())
     ours = partial(common.sweep, build, lanes=64)
-    return Rival("kcenter", "DS-UCB", f"crops, n = {n}", ours, numpy, numba)
+    return Rival("kcenter", "DS-UCB", f"crops, n = {n}", ours, numpy, numba=numba)
 
 
 def of_fullbandit() -> Rival:
@@ -105,7 +105,8 @@ def of_fullbandit() -> Rival:
     scale = float(crowd.noise_scale) * np.sqrt(crowd.k)
     design = fullbandit.make_design(fullbandit.random_support(0, n, crowd.k, size=2 * n), crowd.k)
     settings = {"delta": 0.05, "epsilon": 0.5, "noise_scale": 1.0}
-    factory = partial(fullbandit.saqm, design, pace=fullbandit.Pace(growth=None), **settings)
+    pace = fullbandit.Pace(growth=None, design_matrix="limit")
+    factory = partial(fullbandit.saqm, design, pace=pace, **settings)
     build = always(factory, fullbandit.environment(crowd, factory()))
     support, weights = np.asarray(design.support), np.asarray(design.weights)
     rule = fullbandit_lanes.saqm(support, weights, crowd.k, **settings)

@@ -26,7 +26,7 @@ class Rival(NamedTuple):
     numpy: Callable[[int], int]
     numba: Callable[[int], int] | None = None
     target: float = FASTER
-    reason: str = ""  # of a missed target, as measured
+    reason: str = ""  # measured, for a target that is missed
 
 
 def sweep(build: Callable[..., Any], rounds: int, *, seeds: int = SEEDS, lanes: int = SEEDS) -> int:
@@ -87,7 +87,7 @@ def scalar(
     @cache
     def compiled() -> Callable[..., int]:
         numba = numba_or_exit()
-        warnings.filterwarnings("ignore", category=numba.NumbaExperimentalFeatureWarning)  # of `draw` as an argument
+        warnings.filterwarnings("ignore", category=numba.NumbaExperimentalFeatureWarning)  # functions as arguments
         single, one = numba.njit(play), numba.njit(draw)
         counted = numba.njit(count)
 
