@@ -48,7 +48,8 @@ def tas(
         problem: any problem of this family.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only.
         tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than
             sqrt(t) - K / 2. "C" tracks the sum of all proportions so far, each projected on weights of at least
