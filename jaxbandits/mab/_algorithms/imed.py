@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, divergence
+from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, divergence
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
 from jaxbandits.numerics.normal import one_by_one
@@ -37,7 +37,7 @@ def imed(problem: Problem) -> Algorithm:
         def of_arm(count: Array, mean: Array) -> Array:
             return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + jnp.log(count))
 
-        # Logarithms are worth a loop over arms, squares are not.
-        return one_by_one(of_arm, counts, means) if isinstance(problem, Bernoulli) else of_arm(counts, means)
+        # Squares are not worth a loop over arms, logarithms are.
+        return of_arm(counts, means) if isinstance(problem, Gaussian) else one_by_one(of_arm, counts, means)
 
     return algorithm_from_index(problem, index)

@@ -181,9 +181,10 @@ def require_form(action: Pull, arms: int, slots: int) -> None:
 
 def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
-        rewards = entries(means, action.arms) + noise_scale * noise
-        sums = jnp.where(action.times == 0, 0, rewards)
-        return Rewards(jnp.where(action.times <= 1, sums, jnp.nan), action.times)
+        # The selection stands between a product and a sum, so that no compiler rounds them together: the noise of a
+        # stream is the same in the programs of all algorithms.
+        noise = jnp.where(action.times <= 1, noise_scale * noise, jnp.nan)
+        return Rewards(jnp.where(action.times == 0, 0, entries(means, action.arms) + noise), action.times)
 
     return respond
 
