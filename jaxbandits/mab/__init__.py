@@ -32,6 +32,21 @@ threshold is a heuristic that experiments use.
 | `batched_elimination` | as above in batches that grow: the arms to drop are looked for at their ends alone |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
+With `question=` these rules also answer other questions than which arm is the best.
+
+| question | answer | rules |
+| --- | --- | --- |
+| `BestArm(epsilon)` | an arm within epsilon of the best | all of fixed confidence |
+| `TopM(m)` | the m best arms | `uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c` |
+| `Above(level)` | all arms above a level | `uniform`, `tas`, `eb_tc` |
+| `GoodArm(level)` | one arm above a level, or K: there is none | `uniform`, `eb_tc` |
+| `AllGood(epsilon)` | all arms within epsilon of the best | `uniform`, `tas`, `eb_tc` |
+
+    >>> algorithm = mab.eb_tc(instance.problem, question=mab.TopM(2), leader_share="ids", delta=0.1)
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+    >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
+    True
+
 Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
 `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
@@ -113,6 +128,11 @@ from jaxbandits.mab._problem.instances import (
     poisson,
 )
 from jaxbandits.mab._problem.problems import Bernoulli, Bounded, Exponential, Gaussian, Poisson
+from jaxbandits.mab._problem.questions.above import Above
+from jaxbandits.mab._problem.questions.all_good import AllGood
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._problem.questions.good_arm import GoodArm
+from jaxbandits.mab._problem.questions.top_m import TopM
 from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
@@ -125,12 +145,16 @@ from jaxbandits.mab._theory.complexity import (
 from jaxbandits.mab._theory.diagnostics import Estimate, estimates
 
 __all__ = [
+    "Above",
+    "AllGood",
     "Bernoulli",
+    "BestArm",
     "Bounded",
     "CharacteristicTime",
     "Estimate",
     "Exponential",
     "Gaussian",
+    "GoodArm",
     "Hardness",
     "Instance",
     "IxConstants",
@@ -140,6 +164,7 @@ __all__ = [
     "Poisson",
     "Pull",
     "Rewards",
+    "TopM",
     "audibert1",
     "batched_elimination",
     "bayes_ucb",

@@ -95,7 +95,10 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "kernel": {"Matern": ("nu",)},
     "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)}
-    | {"recorded": ("rewards",)},
+    | {"recorded": ("rewards",)}
+    | dict.fromkeys(
+        ("characteristic_time, question", "eb_tc, question", "eb_tci, question", "t3c, question"), ("epsilon",)
+    ),
     "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "Matern": ("nu",)},
 }
 

@@ -44,7 +44,7 @@ def lucb(
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
     check_sub_gaussian(problem, "kl_lucb")
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)

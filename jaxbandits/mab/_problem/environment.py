@@ -122,7 +122,7 @@ def declared_form(algorithm: Algorithm | Pull | None, arms: int) -> tuple[int, i
     idle, problem = form_of(algorithm, idle_pull(1))
     leap = problem.get("leap", 1)
     declared: dict[str, Any] = {"problem": lambda: {"arms": arms, "leap": leap}, "accepts": partial(_accepts, arms)}
-    declared["admits"] = lambda answer: (answer >= 0) & (answer < arms)
+    declared["admits"] = partial(_admits, arms, problem.get("answers", arms))
     declared["pulls"] = lambda pull: jnp.sum(pull.times)
     return idle.arms.size, leap, declared
 
@@ -165,6 +165,13 @@ def _accepts(arms: int, pull: Pull) -> Array:
     """True if every slot is idle or pulls an arm that exists."""
     exists = (pull.arms >= 0) & (pull.arms < arms) & (pull.times > 0)
     return jnp.all(exists | (pull.times == 0))
+
+
+def _admits(arms: int, answers: int, answer: Array) -> Array:
+    """True if the answer is a set of the arms, or the number of an answer that exists."""
+    if answer.dtype == bool:
+        return jnp.asarray(answer.shape == (arms,))
+    return (answer >= 0) & (answer < answers)
 
 
 def require_form(action: Pull, arms: int, slots: int) -> None:

@@ -1,5 +1,6 @@
 """Problems, the number of arms and the law of their rewards, and the functions that depend on that law."""
 
+import math
 from typing import Any, get_args
 
 from jaxbandits import checks
@@ -59,6 +60,14 @@ def scale(problem: Problem) -> float:
     of_law = law_of(problem).scale
     assert of_law is not None, "check_sub_gaussian"
     return of_law(problem)
+
+
+def mean_range(problem: Problem) -> tuple[float, float]:
+    """Returns the ends of the interval of possible means."""
+    law = law_of(problem)
+    if law.is_location:
+        return -math.inf, math.inf
+    return 0.0, math.inf if law.width is None else float(law.width)
 
 
 def divergence(problem: Problem, p: Array, q: Array) -> Array:

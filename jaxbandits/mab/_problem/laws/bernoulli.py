@@ -142,4 +142,5 @@ LAW = Law(
     ties=True,
     has_mixture=False,
     is_location=False,
+    is_convex=True,
 )

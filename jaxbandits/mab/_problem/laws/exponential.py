@@ -119,4 +119,5 @@ LAW = Law(
     ties=False,
     has_mixture=True,
     is_location=False,
+    is_convex=False,
 )

@@ -83,7 +83,7 @@ def _share(problem: Gaussian, leader: Sample, challenger: Sample) -> Array:
     # The information-directed share is this, whatever the means. The quotient of two divergences gives .49999 at equal
     # counts, and so breaks exact ties.
     del problem
-    return challenger.counts / (leader.counts + challenger.counts)
+    return challenger.pulls / (leader.pulls + challenger.pulls)
 
 
 def _posterior_scale(problem: Gaussian, counts: Array) -> Array:
@@ -164,4 +164,5 @@ LAW = Law(
     ties=False,
     has_mixture=False,
     is_location=True,
+    is_convex=True,
 )

@@ -53,3 +53,4 @@ class Law(NamedTuple):
     ties: bool  # True if two means are often equal
     has_mixture: bool  # True if there is a threshold for it that reads the sums of rewards
     is_location: bool  # True if divergences depend on the difference of the means alone
+    is_convex: bool  # True if divergence(x, y) is convex in y

@@ -127,4 +127,5 @@ LAW = Law(
     ties=True,
     has_mixture=True,
     is_location=False,
+    is_convex=True,
 )

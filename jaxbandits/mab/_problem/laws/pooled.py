@@ -16,8 +16,8 @@ STEPS = 8  # steps of Newton's method for arms that differ by a margin: error 2e
 class Sample(NamedTuple):
     """Statistics of an arm, or of several."""
 
-    counts: Array  # float (...), pulls
-    means: Array  # float (...), of the rewards
+    pulls: Array  # float (...)
+    mean: Array  # float (...), of the rewards
 
 
 def pooled_cost(divergence: Divergence, leader: Sample, other: Sample) -> Array:
