@@ -53,8 +53,24 @@ def test_error_of_a_rule_agrees_with_plain_runs(factory, means, delta):
     assert agree(result, wrong.sum(), runs)
 
 
-def test_error_of_bernoulli_arms_agrees_with_plain_runs():
-    instance, build, runs = mab.bernoulli((0.7, 0.4, 0.5)), rule(mab.kl_lucb, 0.3), 100_000
+@pytest.mark.parametrize("factory", [mab.ttucb, mab.eb_tci, mab.lucb])
+def test_early_errors_agree_with_a_million_plain_runs(factory):
+    build, runs = rule(factory, 0.1), 1_000_000
+    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=256, relative_error=0.02, **QUIET)
+    columns = plain(build, mab.gauss4(), runs, 256)
+    assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
+
+
+@pytest.mark.parametrize(
+    ("instance", "factory", "delta"),
+    [
+        (mab.bernoulli((0.7, 0.4, 0.5)), mab.kl_lucb, 0.3),
+        (mab.poisson((2.0, 1.0, 0.7)), mab.ttucb, 0.3),
+        (mab.exponential((2.0, 1.0, 0.7)), mab.ttucb, 0.3),
+    ],
+)
+def test_error_of_other_laws_agrees_with_plain_runs(instance, factory, delta):
+    build, runs = rule(factory, delta), 100_000
     result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.05, **QUIET)
     columns = plain(build, instance, runs, 5000)
     assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
