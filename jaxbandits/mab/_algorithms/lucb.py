@@ -26,7 +26,7 @@ def lucb(
     before the two pulls. An action has two slots.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
