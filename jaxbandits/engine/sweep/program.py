@@ -7,6 +7,7 @@ import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax
@@ -180,7 +181,7 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     require_memory(shapes, lane.layout)
     with with_memory_advice(shapes, lane.layout):
         program, call, fill = _compile(lane)
-        if on_cpu(mesh) and program.examined.calls_lapack:
+        if program.examined.calls_lapack:
             # jaxlib's batched LAPACK calls wait inside the thread pool that does their work, so two at a time would
             # deadlock. The library's own algorithms make no such call (see numerics.linalg).
             say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
@@ -365,7 +366,7 @@ def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
     table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
     name = "lanes", lane.layout, identity_of_types(table), _name(lane)
-    program = compiled(name, lambda: lower(lane), examine=_examine)
+    program = compiled(name, lambda: lower(lane), examine=partial(_examine, is_cpu=on_cpu(mesh)))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
     shared = jax.device_put((lane.data, lane.job.tasks, lane.job.key), everywhere)
@@ -386,15 +387,15 @@ def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
 class _Facts(NamedTuple):
     """Facts of a compiled call, found once."""
 
-    calls_lapack: bool
+    calls_lapack: bool  # on a CPU
     bytes: int  # device memory of one batch on one device
 
 
-def _examine(program: Any) -> _Facts:
+def _examine(program: Any, *, is_cpu: bool) -> _Facts:
     sizes = program.memory_analysis()
     # Donated memory counts once.
     needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
-    return _Facts("lapack" in (program.as_text() or ""), needed + sizes.temp_size_in_bytes)
+    return _Facts(is_cpu and "lapack" in (program.as_text() or ""), needed + sizes.temp_size_in_bytes)
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:
