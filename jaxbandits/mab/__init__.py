@@ -32,6 +32,21 @@ threshold is a heuristic that experiments use.
 | `batched_elimination` | as above in batches that grow: the arms to drop are looked for at their ends alone |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
+With `question=` these rules also answer other questions than which arm is the best.
+
+| question | answer | rules |
+| --- | --- | --- |
+| `BestArm(epsilon)` | an arm within epsilon of the best | all of fixed confidence |
+| `TopM(m)` | the m best arms | `uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c` |
+| `Above(level)` | all arms above a level | `uniform`, `tas`, `eb_tc` |
+| `GoodArm(level)` | one arm above a level, or K: there is none | `uniform`, `eb_tc` |
+| `AllGood(epsilon)` | all arms within epsilon of the best | `uniform`, `tas`, `eb_tc` |
+
+    >>> algorithm = mab.eb_tc(instance.problem, question=mab.TopM(2), leader_share="ids", delta=0.1)
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+    >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
+    True
+
 Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
 `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
@@ -59,9 +74,11 @@ end in mid-turn. In `tas` and `ugape` the first of equal counts comes first. `un
 arms in the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
 `mab.gaussian(means, noise_scale=1.0)`, `mab.bernoulli(means)`, `mab.poisson(means)` and `mab.exponential(means)` make
-instances from any means. Rules whose bounds need a sub-Gaussian constant refuse Poisson and exponential arms. Those
-that a likelihood ratio or the relative entropy drives take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`,
-`ugape`, `successive_rejects`, `sequential_halving`, `ucb_e`, `kl_ucb`, `imed` and `thompson`.
+instances from any means. `mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the
+divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
+sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
+take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
+`ucb_e`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
@@ -101,6 +118,7 @@ from jaxbandits.mab._problem.instances import (
     Instance,
     audibert1,
     bernoulli,
+    bounded,
     exponential,
     gauss4,
     gaussian,
@@ -109,7 +127,12 @@ from jaxbandits.mab._problem.instances import (
     is_right,
     poisson,
 )
-from jaxbandits.mab._problem.problems import Bernoulli, Exponential, Gaussian, Poisson
+from jaxbandits.mab._problem.problems import Bernoulli, Bounded, Exponential, Gaussian, Poisson
+from jaxbandits.mab._problem.questions.above import Above
+from jaxbandits.mab._problem.questions.all_good import AllGood
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._problem.questions.good_arm import GoodArm
+from jaxbandits.mab._problem.questions.top_m import TopM
 from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
@@ -122,11 +145,16 @@ from jaxbandits.mab._theory.complexity import (
 from jaxbandits.mab._theory.diagnostics import Estimate, estimates
 
 __all__ = [
+    "Above",
+    "AllGood",
     "Bernoulli",
+    "BestArm",
+    "Bounded",
     "CharacteristicTime",
     "Estimate",
     "Exponential",
     "Gaussian",
+    "GoodArm",
     "Hardness",
     "Instance",
     "IxConstants",
@@ -136,10 +164,12 @@ __all__ = [
     "Poisson",
     "Pull",
     "Rewards",
+    "TopM",
     "audibert1",
     "batched_elimination",
     "bayes_ucb",
     "bernoulli",
+    "bounded",
     "characteristic_time",
     "continuous_rejects",
     "discounted_ucb",

@@ -33,6 +33,7 @@ OPTIONS = (
     *(mab.Poisson, mab.Exponential),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
     *(mab.LogFactor, feedback.Geometric),
+    *(mab.Above, mab.AllGood, mab.BestArm, mab.GoodArm, mab.TopM),
     *(kernel.SquaredExponential, kernel.Matern),
 )
 WORD, NUMBER = "no such word", 1.5
@@ -67,7 +68,7 @@ TOO_LARGE |= {"union_power": 3, "linear.lingape.leap": 2**21, "linear.peps.draws
 TOO_LARGE |= {"linear.xy_static.growth": 1.0, "linear.xy_static_exact.growth": 1.0, "cpe.perfect_matchings.n": 7}
 TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.water.demand": 5, "cpe.st_paths.t": 3}
 TOO_LARGE |= {"cpe.radius_top_k.k": 3, "tau": 3, "numerics.alpha_dks.k": 6, "numerics.quadratic_maximization.k": 4}
-TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1}
+TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1, "TopM.m": 3}
 # Numbers of which a positive one is too small.
 TOO_SMALL = dict.fromkeys(
     (
@@ -76,6 +77,7 @@ TOO_SMALL = dict.fromkeys(
         "Gaussian.arms",
         "Poisson.arms",
         "Exponential.arms",
+        "Bounded.arms",
         "linear.soare.d",
         "linear.canonical.d",
     ),
@@ -88,7 +90,14 @@ TOO_SMALL |= {"numerics.kl_lucb.exponent": 1, "numerics.kl_lucb.constant": 405}
 TOO_SMALL |= {"mab.sliding_window_ucb.window": 2, "mab.m_ucb.window": 1, "mab.batched_elimination.growth": 1}
 # Arrays whose entries must not be negative.
 UNSIGNED = {"allocation", "ratios", "sizes", "coef", "p", "low", "capacities", "limits", "row_costs", "column_costs"}
-UNSIGNED |= {"radii", "counts", "numerics.design.weights", "fullbandit.make_design.weights", "mab.bernoulli.means"}
+UNSIGNED |= {
+    "radii",
+    "counts",
+    "numerics.design.weights",
+    "fullbandit.make_design.weights",
+    "mab.bernoulli.means",
+    "mab.bounded.means",
+}
 UNSIGNED |= {"cpe.discrete.weights", "cpe.discrete.values", "cpe.constant.values", "numerics.partition.groups"}
 # Arrays whose entries must lie in [0, 1].
 SHARES = {"p", "low", "cpe.discrete.values", "cpe.constant.values", "mab.bernoulli.means"}

@@ -7,7 +7,7 @@ the `wide` tests.
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, semi_bandits
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, questions, semi_bandits
 
 from jaxbandits.testing import first_difference
 
@@ -20,6 +20,7 @@ FAMILIES = {
     "linear_budget": linear_budget,
     "mab": mab,
     "plays": plays,
+    "questions": questions,
     "semi_bandits": semi_bandits,
 }
 # Cases that repeat a form with another shape or other numbers.

@@ -28,7 +28,7 @@ def kl_lucb(
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:
         return bound(problem, estimates.means, level(settings, state) / estimates.counts, is_upper)

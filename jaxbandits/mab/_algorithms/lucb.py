@@ -26,7 +26,7 @@ def lucb(
     before the two pulls. An action has two slots.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
@@ -44,7 +44,7 @@ def lucb(
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
     check_sub_gaussian(problem, "kl_lucb")
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)

@@ -8,6 +8,8 @@ from jax.scipy.special import log_ndtr, logsumexp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, law_of, posterior_draws
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -28,6 +30,7 @@ FRESH = 16  # draws for a challenger that is not Gaussian
 def ttts(
     problem: Problem,
     *,
+    question: BestArm | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -41,7 +44,7 @@ def ttts(
     leader on top, the challenger is the arm with the smallest transport cost, as in `t3c`. This is the only choice of
     the challenger that epsilon changes.
 
-    Arguments, result and errors: see `eb_tc`.
+    Arguments, result and errors: see `eb_tc`, except that it answers `BestArm` alone.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
     heuristic. **Cost**: 34 K^2 normal distribution functions per round for Gaussian arms, 272 K uniform numbers for
@@ -50,6 +53,7 @@ def ttts(
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and
     Yang (2023), Information-directed selection for top-two algorithms.
     """
+    _, epsilon = asked(problem, question, epsilon, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     posterior_scale = law_of(problem).posterior_scale

@@ -53,7 +53,7 @@ def ugape(
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key

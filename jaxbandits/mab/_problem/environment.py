@@ -44,8 +44,9 @@ def environment(
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
     of a Bernoulli arm are one binomial variable (`numerics.binomial`), of a Poisson arm one Poisson variable
-    (`numerics.poisson`), of an exponential arm a gamma variable. If its sampler misses, nothing was pulled, and the
-    algorithm pulls again; a single reward misses only for Poisson arms with means from 10.
+    (`numerics.poisson`), of an exponential arm a gamma variable. A bounded arm is pulled once a round. If its sampler
+    misses, nothing was pulled, and the algorithm pulls again; a single reward misses only for Poisson arms with means
+    from 10.
 
     Args:
         instance: the truth.
@@ -73,6 +74,8 @@ def environment(
     problem, means = checked_instance(instance)
     slots, leap, checked = declared_form(algorithm, problem.arms)
     law, sampler = law_of(problem), None
+    if law.largest_leap is not None:
+        require(leap <= law.largest_leap, "algorithm", f"not leap with {type(problem).__name__} arms", leap)
     if noise is not None:
         sampler = sampler_of("noise", noise, means.dtype)
         has_scale = isinstance(problem, Gaussian)
@@ -119,7 +122,7 @@ def declared_form(algorithm: Algorithm | Pull | None, arms: int) -> tuple[int, i
     idle, problem = form_of(algorithm, idle_pull(1))
     leap = problem.get("leap", 1)
     declared: dict[str, Any] = {"problem": lambda: {"arms": arms, "leap": leap}, "accepts": partial(_accepts, arms)}
-    declared["admits"] = lambda answer: (answer >= 0) & (answer < arms)
+    declared["admits"] = partial(_admits, arms, problem.get("answers", arms))
     declared["pulls"] = lambda pull: jnp.sum(pull.times)
     return idle.arms.size, leap, declared
 
@@ -162,6 +165,13 @@ def _accepts(arms: int, pull: Pull) -> Array:
     """True if every slot is idle or pulls an arm that exists."""
     exists = (pull.arms >= 0) & (pull.arms < arms) & (pull.times > 0)
     return jnp.all(exists | (pull.times == 0))
+
+
+def _admits(arms: int, answers: int, answer: Array) -> Array:
+    """True if the answer is a set of the arms, or the number of an answer that exists."""
+    if answer.dtype == bool:
+        return jnp.asarray(answer.shape == (arms,))
+    return (answer >= 0) & (answer < answers)
 
 
 def require_form(action: Pull, arms: int, slots: int) -> None:

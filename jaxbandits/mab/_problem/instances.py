@@ -13,6 +13,7 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
 from jaxbandits.mab._problem.problems import (
     Bernoulli,
+    Bounded,
     Exponential,
     Gaussian,
     Poisson,
@@ -20,6 +21,8 @@ from jaxbandits.mab._problem.problems import (
     check_problem,
     checked_means,
 )
+from jaxbandits.mab._problem.questions.above import Above, band_is_right
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 
 
 class Instance(NamedTuple):
@@ -103,21 +106,52 @@ def exponential(means: Array | Sequence[float], *, dtype: Any = None) -> Instanc
     return Instance(Exponential(_number(means), dtype), means)
 
 
-def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float = 0.0) -> Array:
-    """True if an answer is a best arm, or an arm within epsilon of it.
+def bounded(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards lie in [0, 1], of a law that a learner does not know.
+
+    Args:
+        means: float (K,), K >= 2, in [0, 1]; may be traced. Rewards of `environment` are uniform around them, on the
+            widest interval inside [0, 1]. `recorded` gives rewards of any other law.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, least=0, most=1)
+    return Instance(Bounded(_number(means), dtype), means)
+
+
+def is_right(
+    instance: Instance, answer: Any, *, question: Question | None = None, epsilon: Array | float = 0.0
+) -> Array:
+    """True if an answer to a question is right.
 
     Args:
         instance: the truth.
-        answer: int (), an arm.
-        epsilon: () >= 0, allowed suboptimality, in units of reward.
+        answer: int (), an arm; for `GoodArm` also K, which says that there is none; for sets bool (K,).
+        question: the question. If None, the best arm.
+        epsilon: () >= 0, in units of reward. For the best arm, the allowed suboptimality. For `Above`, arms less than
+            this above the level, or at most this below it, may be in the answer or not. Otherwise 0.
 
     Returns:
         bool ().
 
     Raises:
-        ValueError: the instance is not valid, `answer` is no arm of it, or `epsilon` is negative.
+        ValueError: the instance is not valid, `answer` is no answer to the question, or `epsilon` is negative.
     """
     means = checked_instance(instance).means
+    if question is not None:
+        check_question(question, instance.problem)
+        answer = kind_of(question).check_answer(question, answer, means.shape[0])
+        if isinstance(question, Above):
+            checks.not_negative("epsilon", epsilon)
+            return band_is_right(question, means, answer, jnp.asarray(epsilon, means.dtype))
+        require_no_epsilon(epsilon)
+        return kind_of(question).is_right(question, means, answer)
     checks.integer("answer", answer, least=0, most=means.shape[0] - 1)
     checks.not_negative("epsilon", epsilon)
     return jnp.max(means) - means[answer] <= jnp.asarray(epsilon, means.dtype)

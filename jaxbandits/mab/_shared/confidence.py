@@ -36,7 +36,7 @@ def stop_settings(
     threshold: Threshold | None,
     epsilon: Array | float = 0.0,
     *,
-    reads_counts: bool = True,
+    compared: int = 2,
 ) -> StopSettings:
     """Checks the settings of a stopping test, and converts them to arrays of the problem's dtype.
 
@@ -45,7 +45,7 @@ def stop_settings(
         delta: () in (0, 1).
         threshold: threshold of the test statistics. If None, `gk16`.
         epsilon: () >= 0, below 1 for Bernoulli arms.
-        reads_counts: whether the threshold receives the counts of a leader and a challenger.
+        compared: number of arms whose counts the threshold receives, by default a leader and a challenger; 0 for none.
 
     Returns:
         StopSettings.
@@ -64,8 +64,8 @@ def stop_settings(
         problem, jnp.asarray(delta, dtype), threshold, None if is_zero else jnp.asarray(epsilon, dtype)
     )
     # Only shapes are evaluated: nothing is compiled before all arguments are checked.
-    counts = jax.ShapeDtypeStruct((2,), jnp.int32) if reads_counts else None
-    sums = jax.ShapeDtypeStruct((2,), dtype) if reads_counts and law_of(problem).has_mixture else None
+    counts = jax.ShapeDtypeStruct((compared,), jnp.int32) if compared else None
+    sums = jax.ShapeDtypeStruct((compared,), dtype) if compared and law_of(problem).has_mixture else None
     pulls = jax.ShapeDtypeStruct((), jnp.int32)
     law = type(problem).__name__
     try:

@@ -114,8 +114,10 @@ LAW = Law(
     posterior_scale=None,
     posterior_quantile=None,
     width=None,
+    largest_leap=None,
     counts_ones=False,
     ties=False,
     has_mixture=True,
     is_location=False,
+    is_convex=False,
 )

@@ -83,7 +83,7 @@ def _share(problem: Gaussian, leader: Sample, challenger: Sample) -> Array:
     # The information-directed share is this, whatever the means. The quotient of two divergences gives .49999 at equal
     # counts, and so breaks exact ties.
     del problem
-    return challenger.count / (leader.count + challenger.count)
+    return challenger.pulls / (leader.pulls + challenger.pulls)
 
 
 def _posterior_scale(problem: Gaussian, counts: Array) -> Array:
@@ -159,8 +159,10 @@ LAW = Law(
     posterior_scale=_posterior_scale,
     posterior_quantile=_posterior_quantile,
     width=None,
+    largest_leap=None,
     counts_ones=False,
     ties=False,
     has_mixture=False,
     is_location=True,
+    is_convex=True,
 )

@@ -48,7 +48,9 @@ class Law(NamedTuple):
     # (problem, counts, means, z) -> quantile of the posterior at the upper normal tail of z > 0; None if unknown
     posterior_quantile: Callable[[Any, Array, Array, Array], Array] | None
     width: float | None  # largest difference of two means; None if there is none
+    largest_leap: int | None  # pulls of which the sum can be drawn at once; None for any number
     counts_ones: bool  # True if rewards are 0 or 1
     ties: bool  # True if two means are often equal
     has_mixture: bool  # True if there is a threshold for it that reads the sums of rewards
     is_location: bool  # True if divergences depend on the difference of the means alone
+    is_convex: bool  # True if divergence(x, y) is convex in y

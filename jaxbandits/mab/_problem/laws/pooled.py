@@ -16,7 +16,7 @@ STEPS = 8  # steps of Newton's method for arms that differ by a margin: error 2e
 class Sample(NamedTuple):
     """Statistics of an arm, or of several."""
 
-    count: Array  # float (...), pulls
+    pulls: Array  # float (...)
     mean: Array  # float (...), of the rewards
 
 
