@@ -156,6 +156,7 @@ def test_rewards_without_a_likelihood_are_refused():
 
 
 def test_laws_without_a_conjugate_form_are_refused():
+    refused("no likelihood ratio for", instance=mab.bounded((0.5, 0.4)))
     problem = cpe.top_k(3, 1)
 
     def separable(instance, key):
