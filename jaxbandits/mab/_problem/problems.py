@@ -132,7 +132,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
 
     Returns:
         float (K,) or (number, K): Normal(mean, noise_scale^2 / count), or Beta(1 + ones, 1 + zeros). A Beta variable
-        costs 16 uniforms, a normal one 1.
+        costs 6 uniforms, a normal one 1.
     """
     shape = counts.shape if number is None else (number, *counts.shape)
     if isinstance(problem, Gaussian):
