@@ -110,8 +110,8 @@ def _gamma(x: Array, shape: Array) -> tuple[Array, Array]:
     is_positive = t > -1
     t = jnp.where(is_positive, t, 0)
     v = (1 + t) ** 3
-    # The log of the chance, x^2 / 2 + d (1 - v + log v) with x = 3 sqrt(d) t, is 3 d times the series of log(1 + t) from
-    # its fourth term on. In float32 and for large shapes the digits of the first form cancel.
+    # The log of the chance, x^2 / 2 + d (1 - v + log v) with x = 3 sqrt(d) t, is 3 d times the series of log(1 + t)
+    # from its fourth term on. In float32 and for large shapes the digits of the first form cancel.
     chance = x * x / 2 + d * (1 - v + 3 * log(1 + t))
     if shape.dtype == jnp.float32:
         tail = jnp.zeros_like(t)

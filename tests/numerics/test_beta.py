@@ -72,6 +72,6 @@ def test_shapes_that_are_no_numbers_give_no_numbers():
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_draws_at_the_ends_of_the_unit_interval_lie_inside(dtype):
     ends = np.array([0, 1 - np.finfo(dtype).eps], dtype)
-    uniform = np.stack(np.meshgrid(ends, ends, ends, ends, ends, ends)).reshape(6, -1)
+    uniform = ends[np.indices((2,) * UNIFORMS).reshape(UNIFORMS, -1)]
     draws = np.asarray(draw_or_nan(uniform, jnp.ones(64, dtype), jnp.ones(64, dtype)))
     assert np.all(np.isnan(draws) | ((draws > 0) & (draws < 1)))
