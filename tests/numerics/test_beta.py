@@ -2,45 +2,76 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from scipy import stats
+from scipy import special, stats
 
-from jaxbandits.numerics.beta import beta, beta_or_nan, gamma_of
+from jaxbandits.numerics.beta import UNIFORMS, beta, beta_or_nan
 
-DRAWS = 20_000
+SHAPES = ((1.0, 1.0), (1.0, 50.0), (3.0, 5.0), (300.0, 700.0), (1e6, 1e6))
+MORE_SHAPES = ((2.0, 1.0), (30.0, 2.0), (1.0, 1e4), (1e4, 1e4), (1.0, 1e6), (1e6, 3.0))
+TAIL = 1e-5  # probability of each tail whose draws are counted
 
-
-@pytest.mark.parametrize("shape", [1.0, 1.5, 30.0, 4000.0])
-def test_gamma_has_its_law(shape):
-    draws = jax.jit(gamma_of)(jax.random.uniform(jax.random.key(0), (8, DRAWS)), jnp.full(DRAWS, shape))
-    # False alarm 1e-4 per test.
-    assert stats.kstest(np.asarray(draws), stats.gamma(shape).cdf).pvalue > 1e-4
+draw = jax.jit(beta)
+draw_or_nan = jax.jit(beta_or_nan)
 
 
-def test_beta_has_its_law():
-    for a, b in ((1.0, 1.0), (1.0, 50.0), (300.0, 700.0)):
-        draws = np.asarray(jax.jit(beta)(jax.random.key(1), jnp.full(DRAWS, a), jnp.full(DRAWS, b)))
-        assert np.all((draws > 0) & (draws < 1))
-        assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > 1e-4
+def chance(shape):
+    """Returns the probability that a proposal of a gamma variable is accepted, an integral in closed form."""
+    d = shape - 1 / 3
+    return np.exp(d + special.gammaln(shape) + (0.5 - shape) * np.log(d)) / (2 * np.pi) ** 0.5
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize(("a", "b"), SHAPES)
+def test_beta_has_its_law(a, b, dtype):
+    draws = np.asarray(draw(jax.random.key(1), jnp.full(100_000, a, dtype), jnp.full(100_000, b, dtype)))
+    assert draws.dtype == dtype
+    assert np.all((draws > 0) & (draws < 1))
+    assert stats.kstest(draws, stats.beta(a, b).cdf).pvalue > 1e-5  # false alarm 1e-5 per test
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("a", "b"), SHAPES + MORE_SHAPES)
+def test_beta_has_its_law_in_the_tails(a, b):
+    """Four million draws; false alarm 1e-5 per assertion."""
+    law, draws = stats.beta(a, b), np.empty((4, 1_000_000))
+    for n in range(4):
+        draws[n] = draw(jax.random.key(n), jnp.full(1_000_000, a), jnp.full(1_000_000, b))
+    assert stats.kstest(draws[0], law.cdf).pvalue > 1e-5
+    for outside in (draws < law.ppf(TAIL), draws > law.isf(TAIL)):
+        assert stats.binomtest(int(outside.sum()), draws.size, TAIL).pvalue > 1e-5
 
 
 def test_beta_or_nan_has_its_law_where_it_is_finite():
-    for a, b, refused in ((1.0, 1.0, 4.7e-3), (1.0, 50.0, 2.35e-3), (300.0, 700.0, 0.0)):
-        uniform = jax.random.uniform(jax.random.key(3), (8, 5 * DRAWS))
-        draws = np.asarray(jax.jit(beta_or_nan)(uniform, np.full(5 * DRAWS, a), np.full(5 * DRAWS, b)))
+    uniform = jax.random.uniform(jax.random.key(3), (UNIFORMS, 100_000))
+    for a, b in SHAPES:
+        draws = np.asarray(draw_or_nan(uniform, np.full(100_000, a), np.full(100_000, b)))
         is_drawn = np.isfinite(draws)
-        assert stats.kstest(draws[is_drawn], stats.beta(a, b).cdf).pvalue > 1e-4
-        assert abs(np.mean(~is_drawn) - refused) < 5 * (refused / len(draws)) ** 0.5 + 2e-5
+        refused = (1 - chance(a) * chance(b)) ** 2
+        assert stats.kstest(draws[is_drawn], stats.beta(a, b).cdf).pvalue > 1e-5  # false alarm 1e-5 each
+        assert stats.binomtest(int((~is_drawn).sum()), draws.size, refused).pvalue > 1e-5
 
 
-def test_draws_are_independent_and_keep_their_dtype():
+def test_draws_in_a_batch_are_those_of_each_lane():
+    """A lane that has all its variables waits for lanes that have not, and keeps its own."""
+    keys, a = jax.random.split(jax.random.key(0), 256), jnp.ones((256, 4))
+    together = jax.jit(jax.vmap(beta))(keys, a, a)
+    for n in range(0, 256, 64):
+        np.testing.assert_allclose(together[n], draw(keys[n], a[n], a[n]), rtol=1e-14)  # another program rounds anew
+
+
+def test_draws_are_independent():
     ones = jnp.ones((3, 5000), jnp.float32)
-    draws = jax.jit(beta)(jax.random.key(2), ones, ones)
-    assert draws.dtype == jnp.float32
+    draws = draw(jax.random.key(2), ones, ones)
     assert np.abs(np.corrcoef(draws) - np.eye(3)).max() < 0.06  # 4 standard deviations
 
 
-def test_gamma_at_the_ends_of_the_unit_interval_is_finite():
-    for dtype in (jnp.float32, jnp.float64):
-        for end in (0.0, 1 - jnp.finfo(dtype).eps):
-            draw = gamma_of(jnp.full(8, end, dtype), jnp.asarray(1.0, dtype))
-            assert 0 < draw < 100
+def test_shapes_that_are_no_numbers_give_no_numbers():
+    assert np.isnan(draw(jax.random.key(0), jnp.array([jnp.nan]), jnp.ones(1))).all()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_draws_at_the_ends_of_the_unit_interval_lie_inside(dtype):
+    ends = np.array([0, 1 - np.finfo(dtype).eps], dtype)
+    uniform = ends[np.indices((2,) * UNIFORMS).reshape(UNIFORMS, -1)]
+    draws = np.asarray(draw_or_nan(uniform, jnp.ones(64, dtype), jnp.ones(64, dtype)))
+    assert np.all(np.isnan(draws) | ((draws > 0) & (draws < 1)))

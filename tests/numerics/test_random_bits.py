@@ -2,8 +2,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.extend.random import threefry_2x32
 
-from jaxbandits.numerics.random_bits import bits, uniform, uniform_from_bits
+from jaxbandits.numerics.random_bits import bits, uniform, uniform_from_bits, uniform_in_block
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
@@ -40,6 +41,19 @@ def test_uniform_has_the_bits_of_jax(shape, dtype):
         drawn = jax.jit(lambda key: uniform(key, shape, dtype))(key)
         assert drawn.dtype == dtype
         np.testing.assert_array_equal(drawn, jax.random.uniform(key, shape, dtype))
+
+
+def test_blocks_of_uniform_numbers_have_counters_of_their_own():
+    for key in (jax.random.key(7), jax.random.key(7, impl="rbg")):
+        blocks = [np.asarray(uniform_in_block(key, jnp.uint32(n), (6,), jnp.float64)) for n in range(3)]
+        assert np.unique(blocks).size == 18
+    words = jnp.array([2] * 6 + list(range(6)), jnp.uint32)  # block 2, and the numbers in it
+    high, low = np.split(np.asarray(threefry_2x32(jax.random.key_data(jax.random.key(7)), words)).astype(np.uint64), 2)
+    expected = ((high << np.uint64(32) | low) >> np.uint64(12)) * 2.0**-52
+    np.testing.assert_array_equal(uniform_in_block(jax.random.key(7), jnp.uint32(2), (6,), jnp.float64), expected)
+    for dtype in (jnp.float32, jnp.float64):
+        first = uniform_in_block(jax.random.key(7), jnp.uint32(0), (2, 3), dtype)
+        np.testing.assert_array_equal(first, uniform(jax.random.key(7), (2, 3), dtype))
 
 
 def test_uniform_has_the_bits_of_jax_without_64_bits():

@@ -16,7 +16,7 @@ from jaxbandits import Tape, kcenter
 from jaxbandits.engine.run.round import streams
 from jaxbandits.kcenter import KL, Lemma1, Lil
 from jaxbandits.kcenter._shared.stages import draw_arms
-from jaxbandits.numerics.beta import beta, beta_or_nan
+from jaxbandits.numerics.beta import UNIFORMS, beta, beta_or_nan
 from jaxbandits.numerics.normal import normals_and_uniforms
 from jaxbandits.testing import round_keys
 
@@ -103,8 +103,8 @@ BINARY = (LEVELS * (np.random.default_rng(0).random((6, 150)) < DENSITIES)).asty
 @jax.jit
 def posterior_draws(seed, step, successes, failures):
     """Returns the draws of one query: of its slots, of the choice between the rules, and of its rounding."""
-    uniform = jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(seed), step), (2 + 8 * 2,))
-    theta = beta_or_nan(uniform[1:-1].reshape(8, 2), 1.0 + successes, 1.0 + failures)
+    uniform = jax.random.uniform(jax.random.fold_in(jax.random.wrap_key_data(seed), step), (2 + UNIFORMS * 2,))
+    theta = beta_or_nan(uniform[1:-1].reshape(UNIFORMS, 2), 1.0 + successes, 1.0 + failures)
     return theta, uniform[0], uniform[-1]
 
 

@@ -39,7 +39,7 @@ def t3c(
     Arguments, result and errors: see `eb_tc`.
 
     **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta. The default `gk16` is a heuristic.
-    **Cost**: O(K) per round, for `TopM` O(K^2), with K normal numbers for Gaussian arms and 16 K uniform ones for
+    **Cost**: O(K) per round, for `TopM` O(K^2), with K normal numbers for Gaussian arms and 6 K uniform ones for
     Bernoulli arms, and one or two more. **Limit**: 2^31 - 1 pulls.
 
     Source: Shang, de Heide, Kaufmann, Menard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm

@@ -22,7 +22,7 @@ def thompson(problem: Problem) -> Algorithm:
 
     **Guarantee** (Kaufmann, Korda and Munos, 2012, Bernoulli): regret / log(t) tends to the smallest possible limit,
     `lai_robbins`. Every arm is pulled once first, which the Beta prior would not need. **Cost**: K normal numbers per
-    round, or 16 K uniform ones. **Limit**: 2^31 - 1 pulls.
+    round, or 6 K uniform ones, rarely more. **Limit**: 2^31 - 1 pulls.
 
     Source: Thompson (1933); Agrawal and Goyal (2012), Analysis of Thompson sampling for the multi-armed bandit problem.
     """

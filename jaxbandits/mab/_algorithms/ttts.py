@@ -47,7 +47,7 @@ def ttts(
     Arguments, result and errors: see `eb_tc`, except that it answers `BestArm` alone.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
-    heuristic. **Cost**: 34 K^2 normal distribution functions per round for Gaussian arms, 272 K uniform numbers for
+    heuristic. **Cost**: 34 K^2 normal distribution functions per round for Gaussian arms, 102 K uniform numbers for
     Bernoulli arms, 136 K or 153 K for exponential and Poisson ones. **Limit**: 2^31 - 1 pulls.
 
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and

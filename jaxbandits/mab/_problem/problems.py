@@ -120,7 +120,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
 
     Returns:
         float (K,) or (number, K): Normal(mean, noise_scale^2 / count), Beta(1 + sum, 1 + count - sum), for Poisson arms
-        Gamma(sum + 1/2) / count, for exponential arms sum / Gamma(count). A Beta variable costs 16 uniform numbers, a
+        Gamma(sum + 1/2) / count, for exponential arms sum / Gamma(count). A Beta variable costs 6 uniform numbers, a
         Gamma variable 8, or 9 with a shape of 1/2, a normal one 1.
     """
     return law_of(problem).posterior_draws(problem, key, counts, means, number)

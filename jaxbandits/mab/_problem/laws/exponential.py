@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
-from jaxbandits.mab._problem.laws.poisson import PROPOSED, check_positive_means
+from jaxbandits.mab._problem.laws.poisson import check_positive_means
 from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
-from jaxbandits.numerics.beta import gamma_of, proposed
+from jaxbandits.numerics.gamma import UNIFORMS, gamma_of, gamma_or_not
 from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.kl import exponential_kl
@@ -59,7 +59,7 @@ def _transport(problem: Exponential, leader: Sample, other: Sample, epsilon: Arr
 def _posterior_draws(problem: Exponential, key: Key, counts: Array, means: Array, number: int | None) -> Array:
     del problem
     shape = counts.shape if number is None else (number, *counts.shape)
-    uniform = jax.random.uniform(key, (PROPOSED, *shape), means.dtype)
+    uniform = jax.random.uniform(key, (UNIFORMS, *shape), means.dtype)
     return means * counts / gamma_of(uniform, jnp.broadcast_to(counts, shape))
 
 
@@ -73,7 +73,7 @@ def _posterior_draw_and_uniforms(
 
 def _draw(problem: Exponential, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem
-    return jax.random.uniform(key, (slots,) if leap == 1 else (PROPOSED, slots), dtype)
+    return jax.random.uniform(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
 
 
 def _pay(problem: Exponential, noise: Array, means: Array, action: Slots, leap: int) -> Slots:
@@ -86,7 +86,7 @@ def _pay(problem: Exponential, noise: Array, means: Array, action: Slots, leap: 
         # A uniform number of 0 stands for those below the spacing of the numbers; the reward must not be 0.
         waited = -jnp.log1p(-jnp.maximum(noise, jnp.finfo(noise.dtype).eps / 2))
         return jnp.where(is_lawful, jnp.where(times > 0, mean * waited, 0), jnp.nan), times
-    gamma, accepted = proposed(noise, jnp.maximum(times, 1).astype(means.dtype))
+    gamma, accepted = gamma_or_not(noise, jnp.maximum(times, 1).astype(means.dtype))
     sums = jnp.where(accepted & (times > 0), mean * gamma, 0)
     return jnp.where(is_lawful, sums, jnp.nan), jnp.where(accepted, times, 0)
 

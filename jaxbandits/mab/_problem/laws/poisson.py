@@ -10,13 +10,12 @@ from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
-from jaxbandits.numerics.beta import gamma_of
+from jaxbandits.numerics import gamma
 from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.kl import poisson_kl
 from jaxbandits.numerics.poisson import UNIFORMS, poisson_of
 
-PROPOSED = 8  # uniform numbers of a gamma variable
 NUMBERED = 64  # uniform numbers of a reward that cannot be asked again: all 32 proposals fail with probability 3e-20
 
 
@@ -69,11 +68,11 @@ def _transport(problem: Poisson, leader: Sample, other: Sample, epsilon: Array |
 def _posterior_draws(problem: Poisson, key: Key, counts: Array, means: Array, number: int | None) -> Array:
     del problem
     shape = counts.shape if number is None else (number, *counts.shape)
-    uniform = jax.random.uniform(key, (PROPOSED + 1, *shape), means.dtype)
+    uniform = jax.random.uniform(key, (1 + gamma.UNIFORMS, *shape), means.dtype)
     events = jnp.broadcast_to(jnp.round(means * counts), shape)
     # Gamma(a) = Gamma(a + 1) u^(1 / a), for the shape 1/2 of an arm without events.
-    gamma = gamma_of(uniform[1:], events + 1.5) * (1 - uniform[0]) ** (1 / (events + 0.5))
-    return gamma / counts
+    draws = gamma.gamma_of(uniform[1:], events + 1.5) * (1 - uniform[0]) ** (1 / (events + 0.5))
+    return draws / counts
 
 
 def _posterior_draw_and_uniforms(

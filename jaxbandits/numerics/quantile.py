@@ -1,0 +1,155 @@
+"""The quantile of the normal distribution, right far into its tails, and a logarithm made of a few operations.
+
+XLA:CPU takes 14 ns for the inverse of erf in float64, and 3.8 ns for a logarithm. These take 5 and 1.3 ns.
+"""
+
+from collections.abc import Sequence
+
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxbandits.base import Array
+
+# Numerators and denominators from the highest power to the lowest, for |probability - 1/2| up to `CENTRE`, for tails
+# down to exp(-`FAR`^2), and beyond.
+CENTRE, FAR = 0.425, 5.0
+CENTRAL = (
+    (
+        2.5090809287301226727e3,
+        3.3430575583588128105e4,
+        6.7265770927008700853e4,
+        4.5921953931549871457e4,
+        1.3731693765509461125e4,
+        1.9715909503065514427e3,
+        1.3314166789178437745e2,
+        3.3871328727963666080e0,
+    ),
+    (
+        5.2264952788528545610e3,
+        2.8729085735721942674e4,
+        3.9307895800092710610e4,
+        2.1213794301586595867e4,
+        5.3941960214247511077e3,
+        6.8718700749205790830e2,
+        4.2313330701600911252e1,
+        1.0,
+    ),
+)
+TAIL = (
+    (
+        7.74545014278341407640e-4,
+        2.27238449892691845833e-2,
+        2.41780725177450611770e-1,
+        1.27045825245236838258e0,
+        3.64784832476320460504e0,
+        5.76949722146069140550e0,
+        4.63033784615654529590e0,
+        1.42343711074968357734e0,
+    ),
+    (
+        1.05075007164441684324e-9,
+        5.47593808499534494600e-4,
+        1.51986665636164571966e-2,
+        1.48103976427480074590e-1,
+        6.89767334985100004550e-1,
+        1.67638483018380384940e0,
+        2.05319162663775882187e0,
+        1.0,
+    ),
+)
+FAR_TAIL = (
+    (
+        2.01033439929228813265e-7,
+        2.71155556874348757815e-5,
+        1.24266094738807843860e-3,
+        2.65321895265761230930e-2,
+        2.96560571828504891230e-1,
+        1.78482653991729133580e0,
+        5.46378491116411436990e0,
+        6.65790464350110377720e0,
+    ),
+    (
+        2.04426310338993978564e-15,
+        1.42151175831644588870e-7,
+        1.84631831751005468180e-5,
+        7.86869131145613259100e-4,
+        1.48753612908506148525e-2,
+        1.36929880922735805310e-1,
+        5.99832206555887937690e-1,
+        1.0,
+    ),
+)
+# log(1 + x) = x - x^2 / 2 + x^3 P(x) / Q(x) for 1 + x in [sqrt(1/2), sqrt(2)].
+LOGARITHM = (
+    (
+        1.01875663804580931796e-4,
+        4.97494994976747001425e-1,
+        4.70579119878881725854e0,
+        1.44989225341610930846e1,
+        1.79368678507819816313e1,
+        7.70838733755885391666e0,
+    ),
+    (
+        1.0,
+        1.12873587189167450590e1,
+        4.52279145837532221105e1,
+        8.29875266912776603211e1,
+        7.11544750618563894466e1,
+        2.31251620126765340583e1,
+    ),
+)
+LOG_2 = (0.693359375, -2.121944400546905827679e-4)  # a few bits, and the rest
+
+
+def normal_of(uniform: Array) -> Array:
+    """Transforms uniform numbers to normal variables.
+
+    Args:
+        uniform: float (...), in [0, 1), multiples of the dtype's spacing below 2, as `random_bits.uniform` draws them.
+
+    Returns:
+        float (...), the quantile in the middle of each spacing. In float64 the relative error is 1e-15, and the tails
+        end at 8.2; in float32 1e-6, and 5.3.
+
+    Source: Wichura (1988), Algorithm AS 241, PPND16.
+    """
+    spacing = jnp.finfo(uniform.dtype).eps
+    centred = (uniform - 0.5) + spacing / 2  # exact, and symmetric
+    square = CENTRE**2 - centred * centred
+    middle = centred * _rational(square, CENTRAL)
+    root = jnp.sqrt(-log(0.5 - jnp.abs(centred)))
+    outer = jnp.where(root <= FAR, _rational(root - 1.6, TAIL), _rational(root - FAR, FAR_TAIL))
+    return jnp.where(jnp.abs(centred) <= CENTRE, middle, jnp.where(centred < 0, -outer, outer))
+
+
+def log(x: Array) -> Array:
+    """Computes the natural logarithm, float (...), of positive floats that are neither subnormal nor infinite.
+
+    The error is below 1 ulp, or 2e-16 near 1. In float32 it is `jnp.log`, which is as fast.
+
+    Source: Moshier (1989), Methods and programs for mathematical functions (the Cephes library).
+    """
+    if x.dtype != jnp.float64:
+        return jnp.log(x)
+    bits = lax.bitcast_convert_type(x, jnp.int64)
+    half = np.float64(0.5).view(np.int64)
+    mantissa = lax.bitcast_convert_type((bits & (2**52 - 1)) | half, x.dtype)  # in [1/2, 1)
+    is_small = mantissa < 0.5**0.5
+    exponent = ((bits >> 52).astype(jnp.int32) - 1022 - is_small.astype(jnp.int32)).astype(x.dtype)
+    near = jnp.where(is_small, 2 * mantissa, mantissa) - 1
+    square = near * near
+    tail = near * (square * _rational(near, LOGARITHM)) + exponent * LOG_2[1] - 0.5 * square
+    return near + tail + exponent * LOG_2[0]
+
+
+def _rational(x: Array, coefficients: tuple[Sequence[float], Sequence[float]]) -> Array:
+    above, below = (_polynomial(x, each) for each in coefficients)
+    return above / below
+
+
+def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    value = jnp.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + coefficient
+    return value
