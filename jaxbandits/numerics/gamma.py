@@ -44,7 +44,7 @@ def gamma_or_not(uniform: Array, shape: Array) -> tuple[Array, Array]:
 
 
 def is_below(coin: Array, log_chance: Array) -> Array:
-    """True with a probability whose logarithm is given, for a uniform number."""
+    """Tosses a coin: true with a probability whose logarithm is given, for a uniform number."""
     return log(coin + jnp.finfo(coin.dtype).eps / 2) < log_chance
 
 

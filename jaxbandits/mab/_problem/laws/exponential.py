@@ -10,8 +10,8 @@ from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.poisson import check_positive_means
 from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
-from jaxbandits.numerics.gamma import UNIFORMS, gamma_of, gamma_or_not
 from jaxbandits.numerics.excess import excess_root
+from jaxbandits.numerics.gamma import UNIFORMS, gamma_of, gamma_or_not
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.kl import exponential_kl
 
