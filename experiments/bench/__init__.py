@@ -48,6 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--against", metavar="REVISION", help="for `bench programs`: revision to compare with this checkout"
     )
+    parser.add_argument("--numba", action="store_true", help="for `baseline`: also numba, the extra `bench`")
     gpu.add_arguments(parser)
 
 

@@ -1,8 +1,8 @@
 """Speed on one core against what an experienced user writes instead: NumPy vectorised over the seeds.
 
-Figures are of CPU time, of the whole process on one core, so other programs disturb them little. Rounds per second are
-marginal: a long sweep less a short one, repeated in turn with NumPy. The short runs are told with all that they cost:
-of ours the first sweep, which traces and compiles, and a second one of the same program.
+Figures are of CPU time, of the whole process on one core, so other programs disturb them little. Pulls per second are
+marginal: long runs less short ones, in turn with NumPy and, with `--numba`, with scalar code that numba compiles. The
+short runs stand there with all that they cost: of ours the first sweep, which traces and compiles, and a second one.
 """
 
 import contextlib
@@ -14,17 +14,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
 
-import jaxbandits
 from experiments.bench.gpu import is_wanted
-from experiments.bench.rivals import Rival, rivals
+from experiments.bench.rivals import rivals
+from experiments.bench.rivals.rival import SEEDS, THAN_NUMBA, Rival
 from experiments.figures import COLORS
 from experiments.report import Report
 from experiments.settings import Settings
 
-SEEDS = 1024  # runs, all side by side
 SHORT = 500  # rounds of the short runs
 REPEATS, QUICK_REPEATS = 3, 1
 LEAST, QUICK_LEAST = 1.0, 0.2  # CPU seconds of a long sweep beyond a short one
@@ -47,8 +45,8 @@ def run(options: Settings) -> Report:
         columns={name: np.array([part[name] for part in parts]) for name in parts[0]},
         draw=partial(draw, parts=parts),
         notes=[
-            f"{SEEDS} runs side by side, float64; rounds per CPU second, a long sweep less a short one, medians of "
-            f"{repeats(options)[0]}.",
+            f"{SEEDS} runs side by side, float64; pulls per CPU second, long runs less short ones, medians of "
+            f"{repeats(options)[0]}. The aim: so many times NumPy, and {THAN_NUMBA:g} times numba.",
             f"short: CPU seconds of {SEEDS} runs of {SHORT} rounds with all that they cost.",
         ],
         grid=[row(part) for part in parts],
@@ -75,77 +73,84 @@ def repeats(options: Settings) -> tuple[int, float]:
 
 
 def measured(rival: Rival, options: Settings) -> dict[str, Any]:
-    """Returns one row as numbers."""
-    players = {"ours": partial(sweep, rival), "numpy": partial(rival.over_lanes, SEEDS)}
+    """Returns one row as numbers; without `--numba` its columns are NaN."""
+    players = {"ours": rival.ours, "numpy": rival.numpy}
+    if options.extra.get("numba") and rival.numba:
+        players["numba"] = rival.numba
     count, least = repeats(options)
-    first = {name: seconds(play, SHORT) for name, play in players.items()}
-    again = {name: seconds(play, SHORT) for name, play in players.items()}
+    first, again = ({name: timed(play, SHORT)[1] for name, play in players.items()} for _ in range(2))
     rounds = {name: long_enough(play, again[name], least) for name, play in players.items()}
     # They take turns, so that a busy minute of the machine slows all.
-    pairs = [{name: rate(play, rounds[name]) for name, play in players.items()} for _ in range(count)]
-    speeds = {name: statistics.median(pair[name] for pair in pairs) for name in players}
-    return {
-        "family": rival.family,
-        "rule": rival.rule,
-        "instance": rival.instance,
-        **speeds,
-        "ratio": statistics.median(pair["ours"] / pair["numpy"] for pair in pairs),
-        "target": rival.target,
-        "reason": rival.reason,
-        **{f"{name}_first": value for name, value in first.items()},
-        **{f"{name}_again": value for name, value in again.items()},
-    }
+    turns = [{name: rate(play, rounds[name]) for name, play in players.items()} for _ in range(count)]
+
+    def middle(of: Callable[[dict[str, float]], float]) -> float:
+        return statistics.median(of(turn) for turn in turns)
+
+    part: dict[str, Any] = {name: getattr(rival, name) for name in ("family", "rule", "instance", "target", "reason")}
+    for name in ("ours", "numpy", "numba"):
+        has = name in players
+        part[name] = middle(lambda turn, name=name: turn[name]) if has else np.nan
+        part[f"times_{name}"] = middle(lambda turn, name=name: turn["ours"] / turn[name]) if has else np.nan
+        part[f"{name}_first"], part[f"{name}_again"] = first.get(name, np.nan), again.get(name, np.nan)
+    return part
 
 
-def sweep(rival: Rival, rounds: int) -> None:
-    """Makes `rounds` rounds of all runs."""
-    jaxbandits.sweep(rival.build, seeds=SEEDS, key=jax.random.key(0), max_rounds=rounds, lanes=SEEDS, progress=False)
-
-
-def seconds(play: Callable[[int], Any], rounds: int) -> float:
-    """Measures the CPU seconds of all threads."""
+def timed(play: Callable[[int], int], rounds: int) -> tuple[int, float]:
+    """Returns the pulls and the CPU seconds of all threads."""
     started = time.process_time()
-    play(rounds)
-    return time.process_time() - started
+    pulls = play(rounds)
+    return pulls, time.process_time() - started
 
 
-def long_enough(play: Callable[[int], Any], short: float, least: float) -> int:
+def long_enough(play: Callable[[int], int], short: float, least: float) -> int:
     """Returns a number of rounds that takes `least` seconds more than the short runs."""
     rounds = 2 * SHORT
-    while (more := seconds(play, rounds) - short) < least:
+    while (more := timed(play, rounds)[1] - short) < least:
         rounds = SHORT + round((rounds - SHORT) * min(max(1.2 * least / max(more, 1e-3), 1.5), 10))
     return rounds
 
 
-def rate(play: Callable[[int], Any], rounds: int) -> float:
-    """Measures the rounds of all runs per CPU second, without the short runs."""
-    short, long = seconds(play, SHORT), seconds(play, rounds)
-    return SEEDS * (rounds - SHORT) / (long - short)
+def rate(play: Callable[[int], int], rounds: int) -> float:
+    """Measures the pulls of all runs per CPU second, without the short runs."""
+    (few, short), (many, long) = timed(play, SHORT), timed(play, rounds)
+    return (many - few) / (long - short)
+
+
+def misses(part: dict[str, Any]) -> bool:
+    """True if a rule is slower than it should be."""
+    return bool(part["times_numpy"] < part["target"] or part["times_numba"] < THAN_NUMBA)
 
 
 def row(part: dict[str, Any]) -> dict[str, str]:
     """Returns one row as text."""
-    is_met = part["ratio"] >= part["target"]
+
+    def cell(value: float, form: str) -> str:
+        return format(value, form) if np.isfinite(value) else ""
+
     return {
         "family": part["family"],
         "algorithm": part["rule"],
         "instance": part["instance"],
-        "rounds/s": f"{part['ours']:.2e}",
-        "NumPy": f"{part['numpy']:.2e}",
-        "x NumPy": f"{part['ratio']:.2g}",
-        "target": f"{part['target']:g}" if is_met else f"{part['target']:g}, missed",
-        "short, first": f"{part['ours_first']:.2f}",
-        "again": f"{part['ours_again']:.2f}",
-        "NumPy, short": f"{part['numpy_again']:.2f}",
-        "reason": "" if is_met else part["reason"],
+        "pulls/s": cell(part["ours"], ".2e"),
+        "NumPy": cell(part["numpy"], ".2e"),
+        "numba": cell(part["numba"], ".2e"),
+        "x NumPy": cell(part["times_numpy"], ".2g"),
+        "x numba": cell(part["times_numba"], ".2g"),
+        "aim": f"{part['target']:g}" + (", missed" if misses(part) else ""),
+        "short: first": cell(part["ours_first"], ".2f"),
+        "again": cell(part["ours_again"], ".2f"),
+        "NumPy, short": cell(part["numpy_again"], ".2f"),
+        "numba, first": cell(part["numba_first"], ".2f"),
+        "reason": part["reason"] if misses(part) else "",
     }
 
 
 def draw(figure: Any, *, parts: list[dict[str, Any]]) -> None:
     figure.set_size_inches(7, 1 + 0.22 * len(parts))
     axes, y = figure.subplots(), np.arange(len(parts))[::-1]
-    for name, label, marker in (("numpy", "NumPy over the seeds", "s"), ("ours", "this library", "o")):
+    labels = (("numpy", "NumPy over the seeds", "s"), ("numba", "numba", "^"), ("ours", "this library", "o"))
+    for name, label, marker in labels:
         axes.plot([part[name] for part in parts], y, marker, label=label, ms=8, mfc="w", color=COLORS[0])
-    axes.set(xscale="log", xlabel="rounds a CPU second, one core", ylim=(-1, len(parts)))
+    axes.set(xscale="log", xlabel="pulls a CPU second, one core", ylim=(-1, len(parts)))
     axes.set_yticks(y, ["{rule}, {instance}".format(**part) for part in parts], fontsize=8)
     figure.legend(loc="outside upper center", ncols=3, fontsize=9)

@@ -79,18 +79,23 @@ def xy_adaptive() -> float:
 
 def coci(instance: cpe.Instance) -> float:
     """Measures the transcription of COCI, which lists all decisions and makes one pull at a time."""
-    problem, theta, rng = instance.problem, np.asarray(cpe.means(instance.arms)), np.random.default_rng(0)
-    if isinstance(problem, cpe.Enumerated):
-        loop = plain_cpe.linear(np.asarray(problem.rows))
-    else:
-        kind = "at most" if instance.tau == 2 else "exactly"
-        loop = plain_cpe.table(np.asarray(problem.coef), np.asarray(problem.cost), int(problem.quota), kind)
+    theta, rng = np.asarray(cpe.means(instance.arms)), np.random.default_rng(0)
+    loop = decisions_of(instance)
 
     def play() -> int:
         tape = (rng.random((len(theta), 200)) < theta[:, None]).astype(float)
         return len(plain_cpe.coci(loop, tape, delta=0.1, tau=instance.tau, rounds=200))
 
     return per_second(play)
+
+
+def decisions_of(instance: cpe.Instance) -> plain_cpe.Class:
+    """Lists all decisions."""
+    problem = instance.problem
+    if isinstance(problem, cpe.Enumerated):
+        return plain_cpe.linear(np.asarray(problem.rows))
+    kind = "at most" if instance.tau == 2 else "exactly"
+    return plain_cpe.table(np.asarray(problem.coef), np.asarray(problem.cost), int(problem.quota), kind)
 
 
 def plays(instance: cpe.Instance) -> float:

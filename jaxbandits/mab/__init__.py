@@ -74,9 +74,11 @@ end in mid-turn. In `tas` and `ugape` the first of equal counts comes first. `un
 arms in the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
 `mab.gaussian(means, noise_scale=1.0)`, `mab.bernoulli(means)`, `mab.poisson(means)` and `mab.exponential(means)` make
-instances from any means. Rules whose bounds need a sub-Gaussian constant refuse Poisson and exponential arms. Those
-that a likelihood ratio or the relative entropy drives take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`,
-`ugape`, `successive_rejects`, `sequential_halving`, `ucb_e`, `kl_ucb`, `imed` and `thompson`.
+instances from any means. `mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the
+divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
+sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
+take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
+`ucb_e`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
@@ -116,6 +118,7 @@ from jaxbandits.mab._problem.instances import (
     Instance,
     audibert1,
     bernoulli,
+    bounded,
     exponential,
     gauss4,
     gaussian,
@@ -124,7 +127,7 @@ from jaxbandits.mab._problem.instances import (
     is_right,
     poisson,
 )
-from jaxbandits.mab._problem.problems import Bernoulli, Exponential, Gaussian, Poisson
+from jaxbandits.mab._problem.problems import Bernoulli, Bounded, Exponential, Gaussian, Poisson
 from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
 from jaxbandits.mab._problem.questions.best_arm import BestArm
@@ -146,6 +149,7 @@ __all__ = [
     "AllGood",
     "Bernoulli",
     "BestArm",
+    "Bounded",
     "CharacteristicTime",
     "Estimate",
     "Exponential",
@@ -165,6 +169,7 @@ __all__ = [
     "batched_elimination",
     "bayes_ucb",
     "bernoulli",
+    "bounded",
     "characteristic_time",
     "continuous_rejects",
     "discounted_ucb",

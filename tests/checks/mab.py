@@ -66,6 +66,7 @@ CALLS = {
         fine={"rewards": ("nan_inside", "ragged"), "algorithm": ("none",), "dtype": ("none",)},
     ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
+    "bounded": Call(mab.bounded, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "exponential": Call(mab.exponential, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "poisson": Call(mab.poisson, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),

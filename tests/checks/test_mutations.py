@@ -77,6 +77,7 @@ TOO_SMALL = dict.fromkeys(
         "Gaussian.arms",
         "Poisson.arms",
         "Exponential.arms",
+        "Bounded.arms",
         "linear.soare.d",
         "linear.canonical.d",
     ),
@@ -89,7 +90,14 @@ TOO_SMALL |= {"numerics.kl_lucb.exponent": 1, "numerics.kl_lucb.constant": 405}
 TOO_SMALL |= {"mab.sliding_window_ucb.window": 2, "mab.m_ucb.window": 1, "mab.batched_elimination.growth": 1}
 # Arrays whose entries must not be negative.
 UNSIGNED = {"allocation", "ratios", "sizes", "coef", "p", "low", "capacities", "limits", "row_costs", "column_costs"}
-UNSIGNED |= {"radii", "counts", "numerics.design.weights", "fullbandit.make_design.weights", "mab.bernoulli.means"}
+UNSIGNED |= {
+    "radii",
+    "counts",
+    "numerics.design.weights",
+    "fullbandit.make_design.weights",
+    "mab.bernoulli.means",
+    "mab.bounded.means",
+}
 UNSIGNED |= {"cpe.discrete.weights", "cpe.discrete.values", "cpe.constant.values", "numerics.partition.groups"}
 # Arrays whose entries must lie in [0, 1].
 SHARES = {"p", "low", "cpe.discrete.values", "cpe.constant.values", "mab.bernoulli.means"}

@@ -106,9 +106,11 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
 def evidence(threshold):
     name = threshold.__name__
     kind = name.removesuffix("_mixture")
-    counts = jnp.asarray([20, 30] if name == "kk_pair" or name != kind else [20, 30, 25])
+    counts = jnp.asarray([20, 30] if name in ("kk_pair", "kt") or name != kind else [20, 30, 25])
     statistics = Evidence(jnp.asarray(75), counts, log_det=jnp.asarray(2.0), least_eigenvalue=jnp.asarray(9.0))
-    return threshold(0.1, statistics._replace(sums=jnp.asarray([15.0, 40.0]), law=kind.capitalize()))
+    return threshold(
+        0.1, statistics._replace(sums=jnp.asarray([15.0, 40.0]), law=kind.capitalize() if name != kind else None)
+    )
 
 
 # Calls of functions that are results.

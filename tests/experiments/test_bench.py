@@ -1,6 +1,8 @@
 """The table of all speeds: every family, and its limit, a sweep that repeats one query."""
 
 import importlib
+import sys
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +12,8 @@ import pytest
 from experiments.bench import MEASURED, baseline, precision, ratios, rivals, twins
 from experiments.bench import case as bench
 from experiments.bench.case import Case, repeating
+from experiments.bench.reference import scalar
+from experiments.bench.rivals import rival
 from experiments.report import number
 from experiments.settings import Settings
 from jaxbandits import linear, run
@@ -97,31 +101,44 @@ def test_report_in_32_bit_notes_refused_cases():
         bench.report("speed", cases, Settings(quick=True))
 
 
-def test_baseline_measures_both_and_marks_missed_targets(monkeypatch):
-    played = []
-    for name, value in {"SEEDS": 4, "SHORT": 16, "QUICK_LEAST": 0.01}.items():
-        monkeypatch.setattr(baseline, name, value)
+def test_baseline_measures_all_and_marks_missed_aims(monkeypatch):
+    monkeypatch.setattr(baseline, "SHORT", 16)
+    monkeypatch.setattr(baseline, "QUICK_LEAST", 0.01)
+    ours = partial(rival.sweep, canonical().build, seeds=4, lanes=4)
+    assert ours(20) == 4 * 20
 
-    def slow(lanes, rounds):
-        played.append((lanes, sum(range(1000 * rounds))))
+    def slow(rounds):
+        return sum(range(1000 * rounds)) and rounds
 
-    rival = rivals.Rival("linear", "LinGapE", "canonical", canonical().build, slow, target=np.inf, reason="measured")
-    monkeypatch.setattr(baseline, "rivals", lambda: [rival, rival._replace(rule="another", build=[].index)])
-    report = baseline.run(Settings(quick=True, extra={"only": ["lingape"]}))
+    made = rival.Rival("linear", "LinGapE", "canonical", ours, slow, numba=slow, target=np.inf, reason="measured")
+    monkeypatch.setattr(baseline, "rivals", lambda: [made, made._replace(rule="another", ours=[].index)])
+    report = baseline.run(Settings(quick=True, extra={"only": ["lingape"], "numba": True}))
     (row,), columns = report.grid, {name: values[0] for name, values in report.columns.items()}
-    assert columns["ratio"] == pytest.approx(columns["ours"] / columns["numpy"])
-    assert min(columns["ours_first"], columns["numpy_again"]) > 0
-    assert {lanes for lanes, _ in played} == {4}
-    assert (row["algorithm"], row["target"], row["reason"]) == ("LinGapE", "inf, missed", "measured")
-    assert baseline.row(columns | {"target": -np.inf})["reason"] == ""
+    for name in ("numpy", "numba"):
+        assert columns[f"times_{name}"] == pytest.approx(columns["ours"] / columns[name])
+    assert min(columns["ours_first"], columns["numpy_again"], columns["numba_first"]) > 0
+    assert (row["algorithm"], row["aim"], row["reason"]) == ("LinGapE", "inf, missed", "measured")
+    met = columns | {"target": -np.inf, "times_numba": np.nan}
+    assert (baseline.row(met)["aim"], baseline.row(met)["x numba"], baseline.row(met)["reason"]) == ("-inf", "", "")
     with pytest.raises(SystemExit, match="--only must name rules of this bench, got nothing"):
         baseline.run(Settings(extra={"only": ["nothing"]}))
 
 
-def test_rivals_play_the_same_problems():
-    for rival in rivals.rivals():
-        require_fit(*rival.build(None, jax.random.key(0)))
-        rival.over_lanes(3, 12)
+def test_rivals_play_in_numpy():
+    listed = rivals.rivals()
+    assert {each.family for each in listed} == set(MEASURED)
+    assert all(each.numpy(30) >= 1024 for each in listed)
+
+
+def test_baseline_without_numba_names_the_extra(monkeypatch):
+    monkeypatch.setitem(sys.modules, "numba", None)
+    with pytest.raises(SystemExit, match=r"--numba requires numba: pip install 'jaxbandits\[bench\]'"):
+        rival.scalar(scalar.ucb1, rival.one_normal(np.zeros(4)), 4, 8.0)(10)
+
+
+def test_scalar_code_compiles():
+    pytest.importorskip("numba")
+    assert rival.scalar(scalar.ucb1, rival.one_normal(np.zeros(4)), 4, 8.0)(10) == 1024 * 10
 
 
 def test_precision_compares_both_and_passes_over_refused_rules(monkeypatch):

@@ -15,6 +15,7 @@ from jaxbandits import Status, mab
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import bound, divergence, law_of, posterior_draws
 from jaxbandits.mab._shared.weights import optimal_weights
+from jaxbandits.numerics.thresholds import kt
 
 KEY = jax.random.key(0)
 LAWS = {"gaussian": mab.Gaussian(3, 0.7), "bernoulli": mab.Bernoulli(3)}
@@ -206,20 +207,49 @@ def test_the_nth_pull_of_an_arm_pays_the_same(kind):
         mab.environment(instance, mab.successive_rejects(instance.problem, horizon=50, leap=9), stream=KEY)
 
 
+def test_bounded_rewards_are_uniform_around_their_mean_and_cannot_leap():
+    instance = mab.bounded([0.3, 0.9])
+    for arm, law in enumerate((stats.uniform(0, 0.6), stats.uniform(0.8, 0.2))):
+        sums, times = draws(mab.environment(instance), [arm], [1])
+        assert (times == 1).all()
+        assert stats.kstest(sums[:, 0], law.cdf).pvalue > 1e-4
+    with pytest.raises(ValueError, match="algorithm must not leap with Bounded arms, got 9"):
+        leaping(instance, 9)
+
+
+def test_bounded_arms_are_told_apart_by_the_divergence_of_bernoulli_arms():
+    """Rewards 0 and 1 of bounded arms make the run of Bernoulli arms, with the same lots."""
+    ones = mab.bernoulli([0.2, 0.7, 0.5])
+    rules = [mab.kl_lucb(problem, delta=0.1) for problem in (ones.problem, mab.Bounded(3))]
+    outcomes = [jaxbandits.run(KEY, rule, mab.environment(ones, rule), max_rounds=10**4) for rule in rules]
+    assert outcomes[0].rounds == outcomes[1].rounds > 20
+    instance = mab.bounded([0.2, 0.7, 0.5])
+    algorithm = mab.eb_tci(instance.problem, delta=0.1, threshold=kt(arms=3))
+    outcome = jaxbandits.run(KEY, algorithm, mab.environment(instance, algorithm), max_rounds=10**4)
+    assert outcome.status == Status.STOPPED
+    assert mab.is_right(instance, outcome.answer)
+
+
 def test_posterior_draws_have_their_law():
     for kind, laws in {
+        "bounded": [stats.beta(2.5, 3.5), stats.beta(3.25, 8.75)],
         "poisson": [stats.gamma(0.5, scale=1 / 4), stats.gamma(12.5, scale=1 / 10)],
         "exponential": [stats.invgamma(4, scale=8.0), stats.invgamma(10, scale=3.0)],
     }.items():
-        problem = type(LAWS[kind])(2)
-        counts, sums = np.array([4.0, 10.0]), np.array([0.0, 12.0] if kind == "poisson" else [8.0, 3.0])
+        problem = (mab.Bounded if kind == "bounded" else type(LAWS[kind]))(2)
+        counts = np.array([4.0, 10.0])
+        sums = np.array({"bounded": [1.5, 2.25], "poisson": [0.0, 12.0], "exponential": [8.0, 3.0]}[kind])
         drawn = jax.jit(partial(posterior_draws, problem, number=20_000))(KEY, counts, sums / counts)
         for arm, law in enumerate(laws):
             assert stats.kstest(np.asarray(drawn[:, arm]), law.cdf).pvalue > 1e-4
 
 
 def test_rewards_outside_the_law_end_the_run():
-    for instance, reward in ((mab.poisson([2.0, 1.0]), 0.5), (mab.exponential([2.0, 1.0]), -1.0)):
+    for instance, reward in (
+        (mab.poisson([2.0, 1.0]), 0.5),
+        (mab.bounded([0.2, 0.1]), 1.5),
+        (mab.exponential([2.0, 1.0]), -1.0),
+    ):
         algorithm = mab.eb_tci(instance.problem, delta=0.1)
         environment = jaxbandits.Environment(
             lambda key: (),
@@ -246,7 +276,7 @@ def test_rules_that_need_a_sub_gaussian_constant_refuse():
     ):
         with pytest.raises(ValueError, match=r"problem must have a sub-Gaussian constant \(\w+ needs none\)"):
             factory(problem, **settings)
-    with pytest.raises(ValueError, match="problem must be Gaussian or Bernoulli"):
+    with pytest.raises(ValueError, match="problem must be Gaussian, Bernoulli or Bounded"):
         mab.bayes_ucb(problem)
     with pytest.raises(ValueError, match="problem must be Bernoulli"):
         mab.exp3(problem, gamma=0.1)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from scipy.special import zeta
+from scipy.special import betaln, xlogy, zeta
 from scipy.stats import gamma
 
 from jaxbandits.numerics import thresholds
@@ -23,6 +23,7 @@ BY_HAND = {
     "kl_lucb": (thresholds.kl_lucb(arms=4), Evidence(1000), 0.1, 20.142806),
     "kk_pair": (thresholds.kk_pair(arms=4), Evidence(1000, np.array([400, 250])), 0.1, 15.63468),
     "kk_all": (thresholds.kk_all(arms=4), Evidence(1000, COUNTS), 0.1, 26.06766),
+    "kt": (thresholds.kt(comparisons=3), Evidence(20, np.array([5, 15])), 0.1, np.log(3) + 5.84762351),
     "poisson_mixture": (
         thresholds.poisson_mixture(comparisons=3),
         Evidence(14, np.array([10, 4]), sums=np.array([12.0, 0.0]), law="Poisson"),
@@ -135,8 +136,22 @@ def test_refuses():
         thresholds.kk_pair()
     with pytest.raises(ValueError, match=r"evidence\.law must be Poisson for poisson_mixture, got 'Exponential'"):
         thresholds.poisson_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), sums=np.ones(2), law="Exponential"))
+    with pytest.raises(ValueError, match=r"evidence\.law must be None, Bernoulli or Bounded for kt, got 'Gaussian'"):
+        thresholds.kt(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Gaussian"))
     with pytest.raises(ValueError, match=r"evidence\.sums must be given to exponential_mixture"):
         thresholds.exponential_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Exponential"))
+
+
+def test_kt_bounds_the_likelihood_over_its_mean_also_for_sums_that_are_not_whole():
+    made = thresholds.kt(comparisons=1)
+    for n in (1, 2, 7, 50, 3000):
+        sums = np.linspace(0, n, 201)
+        p = sums / n
+        largest = xlogy(sums, p) + xlogy(n - sums, 1 - p)
+        mean = betaln(sums + 0.5, n - sums + 0.5) - betaln(0.5, 0.5)
+        excess = (value(made, Evidence(2 * n, np.array([n, n])), 0.1) - np.log(10)) / 2
+        assert (largest - mean).max() <= excess + 1e-9
+        assert (largest - mean).max() > excess - 0.25
 
 
 @pytest.mark.parametrize("kind", ["poisson", "exponential"])

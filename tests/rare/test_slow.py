@@ -9,7 +9,7 @@ import pytest
 from rare.builds import lingape, rejects, rule, wrong_at_once
 from scipy import stats
 
-from jaxbandits import Status, linear, mab, rare, sweep
+from jaxbandits import Status, cpe, fullbandit, linear, mab, rare, sweep
 from jaxbandits.numerics import thresholds
 
 pytestmark = pytest.mark.slow
@@ -53,8 +53,24 @@ def test_error_of_a_rule_agrees_with_plain_runs(factory, means, delta):
     assert agree(result, wrong.sum(), runs)
 
 
-def test_error_of_bernoulli_arms_agrees_with_plain_runs():
-    instance, build, runs = mab.bernoulli((0.7, 0.4, 0.5)), rule(mab.kl_lucb, 0.3), 100_000
+@pytest.mark.parametrize("factory", [mab.ttucb, mab.eb_tci, mab.lucb])
+def test_early_errors_agree_with_a_million_plain_runs(factory):
+    build, runs = rule(factory, 0.1), 1_000_000
+    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=256, relative_error=0.02, **QUIET)
+    columns = plain(build, mab.gauss4(), runs, 256)
+    assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
+
+
+@pytest.mark.parametrize(
+    ("instance", "factory", "delta"),
+    [
+        (mab.bernoulli((0.7, 0.4, 0.5)), mab.kl_lucb, 0.3),
+        (mab.poisson((2.0, 1.0, 0.7)), mab.ttucb, 0.3),
+        (mab.exponential((2.0, 1.0, 0.7)), mab.ttucb, 0.3),
+    ],
+)
+def test_error_of_other_laws_agrees_with_plain_runs(instance, factory, delta):
+    build, runs = rule(factory, delta), 100_000
     result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.05, **QUIET)
     columns = plain(build, instance, runs, 5000)
     assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
@@ -112,6 +128,33 @@ def test_error_of_a_linear_rule_agrees_with_plain_runs():
     columns = plain(glr(0.1), instance, 100_000, 5000)
     wrong = (columns["status"] == Status.STOPPED) & (columns["answer"] != int(np.argmax([1.0, 0.3, 0.98])))
     assert agree(result, wrong.sum(), 100_000)
+
+
+def over_confident_sums(instance, key):
+    """Is told a quarter of the noise, so that plain runs see errors."""
+    design = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
+    algorithm = fullbandit.icb(design, delta=0.1, epsilon=0.1, noise_scale=instance.noise_scale / 4)
+    return algorithm, fullbandit.environment(instance, algorithm)
+
+
+def over_confident_decisions(instance, key):
+    """Has intervals of a quarter of the proved width."""
+    algorithm = cpe.clucb(instance.problem, delta=0.1, radius=cpe.Chen(0.5 / 4))
+    return algorithm, cpe.environment(instance, algorithm)
+
+
+@pytest.mark.parametrize(
+    ("build", "instance"),
+    [
+        (over_confident_sums, fullbandit.Instance(np.array([1.0, 0.8, 0.3, 0.0]), 2, np.float64(1.0))),
+        (over_confident_decisions, cpe.instance(cpe.top_k(4, 2), cpe.bernoulli(np.array([0.8, 0.7, 0.5, 0.4])))),
+    ],
+)
+def test_error_of_sets_of_arms_agrees_with_plain_runs(build, instance):
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, 20_000, 5000)
+    wrong = (columns["answer"].astype(bool) != np.array([True, True, False, False])).any(axis=1)
+    assert agree(result, (wrong & (columns["status"] == Status.STOPPED)).sum(), 20_000)
 
 
 def test_a_linear_rule_that_leaps_has_the_error_of_one_that_does_not():

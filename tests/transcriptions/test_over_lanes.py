@@ -1,29 +1,24 @@
 """NumPy over many lanes beside the transcription of one run, on the same rewards: every action, stop and answer."""
 
+from functools import partial
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from transcriptions.tapes import COCI, DELTA, LANES, LAWS, LENGTH, K, coci_tapes, tapes_of
 
+from experiments.bench.reference import cpe as plain_cpe
+from experiments.bench.reference import fullbandit as plain_fullbandit
+from experiments.bench.reference import kcenter_ds, kernel_ucb, linear_budget
 from experiments.bench.reference import lingape as plain_lingape
 from experiments.bench.reference import mab as plain
-from experiments.bench.reference.over_lanes import lingape, mab
+from experiments.bench.reference.over_lanes import cpe, fullbandit, kcenter, kernel, linear, mab
 from experiments.bench.reference.over_lanes.loop import run
 
-LANES, K, LENGTH, DELTA = 3, 4, 400, 0.1
-LAWS = {"gaussian": plain.Law("gaussian", 0.4), "bernoulli": plain.Law("bernoulli", 0.5)}
 
-
-def tapes_of(kind, K=K, length=LENGTH):
-    """Draws the n-th reward of every arm of every lane, float (lanes, K, length)."""
-    rng, means = np.random.default_rng(1), np.array([0.35, 0.8, 0.5, 0.2, 0.1, 0.4])[:K, None]
-    if kind == "bernoulli":
-        return (rng.random((LANES, K, length)) < means).astype(float)
-    return means + 0.4 * rng.normal(size=(LANES, K, length))
-
-
-def played(rule, tapes, rounds):
-    """Returns the rounds of every lane: tuples (arms, stop, answer)."""
+def played(rule, tapes, rounds, first=0):
+    """Returns the rounds of every lane: tuples (arms, stop, answer); before round `first` an answer means nothing."""
     courses, counts = [[] for _ in tapes], np.zeros(tapes.shape[:2], int)
 
     def respond(lanes, arms):
@@ -36,13 +31,12 @@ def played(rule, tapes, rounds):
 
     def watch(t, lanes, arms, stops, state):
         stops = np.zeros(len(lanes), bool) if stops is None else stops
-        with np.errstate(invalid="ignore", divide="ignore"):  # an answer means nothing until every arm was pulled
-            answers = rule.answer(t, state)
+        answers = rule.answer(t, state) if t >= first else np.full(len(lanes), -1)
         for lane, *step in zip(lanes, arms.T, stops, answers.T, strict=True):
             courses[lane].append(step)
 
     runs = run(rule, respond, lanes=len(tapes), rounds=rounds, watch=watch)
-    for course, made, answer in zip(courses, *runs, strict=True):
+    for course, made, answer in zip(courses, runs.rounds, runs.answers.T, strict=True):
         assert made == len(course) - course[-1][1]
         assert not course[-1][1] or np.array_equal(answer, course[-1][2])
     return courses
@@ -114,7 +108,7 @@ def confident(name, law):
 )
 def test_fixed_confidence(name, kind):
     tapes, law = tapes_of(kind), LAWS[kind]
-    courses = played(confident(name, law)[0], tapes, LENGTH)
+    courses = played(confident(name, law)[0], tapes, LENGTH, first=K)
     assert len({len(course) for course in courses}) == LANES
     assert all(course[-1][1] for course in courses)
     for course, tape in zip(courses, tapes, strict=True):
@@ -127,10 +121,102 @@ def test_lingape():
     arms, theta = rng.normal(size=(6, 3)), np.array([1.0, 0.5, 0.0])
     tapes = (arms @ theta)[:, None] + 0.8 * rng.normal(size=(LANES, 6, LENGTH))
     settings = {"delta": DELTA, "ridge": 0.5, "noise_scale": 0.8, "norm_bound": 1.5}
-    courses = played(lingape.lingape(arms, **settings), tapes, LENGTH)
+    courses = played(linear.lingape(arms, **settings), tapes, LENGTH)
     for course, tape in zip(courses, tapes, strict=True):
         samples = [iter(rewards) for rewards in tape]
         pulled, answer, _ = plain_lingape.lingape(arms, lambda arm, t, of=samples: next(of[arm]), **settings)
         assert [arm for arm, *_ in course[:-1]] == pulled
         assert tuple(course[-1][1:]) == (True, answer)
         assert len(pulled) > 10
+
+
+def test_lin_ucb():
+    rng = np.random.default_rng(4)
+    arms, theta = rng.normal(size=(5, 3)), np.array([1.0, 0.5, 0.0])
+    tapes = (arms @ theta)[:, None] + 0.5 * rng.normal(size=(LANES, 5, LENGTH))
+    settings = {"delta": DELTA, "ridge": 0.7, "noise_scale": 0.5, "norm_bound": 1.2}
+    for course, tape in zip(played(linear.lin_ucb(arms, **settings), tapes, LENGTH), tapes, strict=True):
+        index = linear_budget.lin_ucb(arms, **settings)
+        theirs = linear_budget.regret(arms, tape, ridge=0.7, index=index, rounds=LENGTH)
+        assert [(arm, answer) for arm, _, answer in course] == theirs
+        assert len({arm for arm, _ in theirs}) > 2
+
+
+@pytest.mark.parametrize(("problem", "means", "settings"), COCI.values(), ids=COCI)
+def test_coci(problem, means, settings):
+    tapes = coci_tapes(means, settings)
+    courses = played(cpe.coci(problem, delta=DELTA, **settings), tapes, tapes.shape[2], first=2 * len(means))
+    assert all(course[-1][1] for course in courses)
+    for course, tape in zip(courses, tapes, strict=True):
+        theirs = plain_cpe.coci(problem, tape, delta=DELTA, **settings)
+        assert len(course) == len(theirs) > 30
+        for (arm, stop, answer), step in zip(course, theirs, strict=True):
+            assert stop == step.stop
+            assert stop or arm == step.arm
+            assert np.all(answer == -1) or tuple(answer) == step.answer
+
+
+def test_saqm():
+    support = np.array([s for s in product((0, 1), repeat=5) if sum(s) == 3])[1:]
+    weights = np.sqrt([5, 11, 17, 7, 13, 19, 3, 23, 2])  # no two ratios of count to share tie
+    theta, settings = np.array([0.8, 0.1, 0.6, 0.2, 0.5]), {"delta": 0.1, "epsilon": 0.4, "noise_scale": 0.05}
+    noise = np.random.default_rng(6).normal(size=(LANES, len(support), 400))
+    tapes = (support @ theta)[:, None] + 0.5 * noise
+    rule = fullbandit.saqm(support, weights / weights.sum(), 3, **settings)
+    for course, tape in zip(played(rule, tapes, 2000, first=len(support)), tapes, strict=True):
+        literal = partial(plain_fullbandit.saqm, k=3, **settings)
+        tests = plain_fullbandit.tests_of(support, weights / weights.sum(), tape, literal, len(support))
+        assert len(tests) == len(course) - len(support) > 20
+        arms = [arm for arm, *_ in course]
+        for (_, stop, answer), test in zip(course[len(support) :], tests, strict=True):
+            assert tuple(np.bincount(arms[: test.t], minlength=len(support))) == test.counts
+            assert (stop, tuple(np.flatnonzero(answer))) == (test.stop, test.answer)
+
+
+def test_gp_ucb():
+    horizon, size, beta = 30, 40, np.linspace(2.0, 0.5, 30)
+    _, gram, rewards, _ = kernel_ucb.instance(1, size, horizon=horizon, agents=LANES)
+    coins = np.random.default_rng(7).random((LANES, horizon))
+    tapes = rewards.transpose(1, 2, 0)  # (lanes, candidates, rounds)
+    first = kernel_ucb.pick(coins[:, 0], size)
+    rule = kernel.gp_ucb(gram, first, horizon=horizon, beta=beta, noise_variance=0.04)
+    queries = []
+
+    def respond(lanes, actions):
+        queries.append(actions)
+        return tapes[lanes, actions, len(queries) - 1]
+
+    answers = []
+    run(rule, respond, lanes=LANES, rounds=horizon, watch=lambda t, *step: answers.append(rule.answer(t, step[-1])))
+    # Three agents without communication are three lanes.
+    theirs = kernel_ucb.n_kernel_ucb(gram, rewards, coins, beta=beta, noise_variance=0.04)
+    assert np.array_equal(queries, [step.action for step in theirs])
+    assert np.array_equal(answers[1:], [step.answer for step in theirs[:-1]])
+    assert len({tuple(step.action) for step in theirs}) > 5
+
+
+def test_ds_ucb():
+    rng, (n, m, k), levels = np.random.default_rng(0), (8, 30, 4), 16
+    points = rng.integers(0, levels + 1, (n, m)).astype(float)
+    tapes = rng.integers(0, m, (LANES, 20_000))
+    queried, spent = [[] for _ in tapes], np.zeros(LANES, int)
+
+    def respond(lanes, query):
+        rewards = np.zeros(len(lanes))
+        for at, (lane, node, slot, center, cost) in enumerate(zip(lanes, *query, strict=True)):
+            if cost:
+                squares = (points[node] - points[center]) ** 2 / levels**2
+                rewards[at] = squares.mean() if cost == m else squares[tapes[lane, spent[lane]]]
+                queried[lane].append((node, slot, cost))
+                spent[lane] += cost
+        return rewards
+
+    def interval(mean, count):
+        return np.vectorize(partial(kcenter_ds.lil, delta=DELTA / n), otypes="dd")(mean, count)
+
+    runs = run(kcenter.ds_ucb(n, m, k, interval=interval), respond, lanes=LANES, rounds=5000)
+    for lane, (tape, answer) in enumerate(zip(tapes, runs.answers.T, strict=True)):
+        theirs = kcenter_ds.sample(points, k, tape, interval=partial(kcenter_ds.lil, delta=DELTA / n), levels=levels)
+        assert queried[lane] == theirs.queried
+        assert list(answer) == theirs.centers
+        assert any(cost == m for _, _, cost in queried[lane])

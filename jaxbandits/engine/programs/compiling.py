@@ -72,7 +72,7 @@ def call_compiled(function: Callable[[], T]) -> T:
     It is traced in every call, and compiled unless this process has the program, maybe for arrays of other values.
     Under `jax.disable_jit` it is no program.
     """
-    if jax.config.jax_disable_jit:
+    if jax.config.values["jax_disable_jit"]:
         return function()
     jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)()
     shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in jaxpr.consts]

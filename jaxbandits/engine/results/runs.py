@@ -178,8 +178,8 @@ class Results:
 
         Args:
             by: name or names of the scalar columns whose values define the groups. `delta` stands for `task.delta`, or
-                for the only other column whose name ends with `.delta`. If None, `row`; where there are several rules,
-                `rule` and `row`; of `concatenate`d sweeps, their labels and `row`.
+                for the only other column whose name ends with `.delta`. If None, `row`, and before it `rule` where
+                there are several rules, and the labels of `concatenate`d sweeps.
             cluster: name or names of the columns whose values define clusters: runs of different clusters are
                 independent, runs of one need not be. If None, every run is independent of the others.
 
@@ -399,9 +399,9 @@ class Results:
                 Words are categories in the order in which they appear, without lines between them.
             y: name of the column to draw: real, (runs,), or (runs, marks) for curves.
             by: name or names of the scalar columns whose values each get a line; () for a single line. If None, `rule`
-                where there are several rules. Unless it is (), there is a warning where a line pools runs at one `x`
-                whose tasks differ in a column of at most 20 values, or whose rules differ. Of two names, the first has
-                the colours, the second the dashes and markers.
+                where there are several rules, and the labels of `concatenate`d sweeps. Unless it is (), there is a
+                warning where a line pools runs at one `x` whose tasks differ in a column of at most 20 values, or
+                whose rules differ. Of two names, the first has the colours, the second the dashes and markers.
             kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
                 side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
                 of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).

@@ -32,7 +32,7 @@ def batched_elimination(
     stops when one arm remains. The pulls of a batch are known when it begins.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
         first: pulls of every arm in the first batch, an int >= 1.
         growth: factor between the totals n_r of an arm, an int >= 2. With a larger one there are fewer batches and more

@@ -26,7 +26,7 @@ def bayes_ucb(problem: Problem, *, factor: LogFactor | None = None) -> Algorithm
     7 % of itself (1 to 10^4 pulls of an arm, t up to 10^6).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         factor: `LogFactor(horizon, c)` for the factor log(T)^c of t. If None, 1, as the authors recommend.
 
     Returns:
@@ -43,7 +43,7 @@ def bayes_ucb(problem: Problem, *, factor: LogFactor | None = None) -> Algorithm
     """
     check_problem(problem)
     quantile = law_of(problem).posterior_quantile
-    checks.require(quantile is not None, "problem", "be Gaussian or Bernoulli", problem)
+    checks.require(quantile is not None, "problem", "be Gaussian, Bernoulli or Bounded", problem)
     assert quantile is not None
     dtype = float_dtype(problem)
     if factor is not None:

@@ -18,7 +18,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
     dropped before a pull. Lots break ties of counts and means.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         horizon: T, pulls, int () >= K.
         conservative: whether it must trail the worst of the others (CR-C) or their average (CR-A) by this margin.
 

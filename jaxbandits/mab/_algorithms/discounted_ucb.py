@@ -26,7 +26,7 @@ def discounted_ucb(problem: Problem, *, discount: Array | float, exploration: Ar
     arms. An arm whose N underflows has an infinite bound.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         discount: gamma, () in (0, 1). The rule remembers about 1 / (1 - discount) pulls.
         exploration: xi, () > 0. The proof requires more than 1/2.
 

@@ -38,8 +38,9 @@ def eb_tc(
         question: one of `BestArm`, `TopM`, `Above`, `GoodArm` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
-            For Gaussian arms and `TopM(m)` `kk_pair` with `comparisons` m (K - m) is proved, for `AllGood` `kk_all`.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others. For Gaussian arms and `TopM(m)` `kk_pair` with `comparisons` m (K - m) is proved, for `AllGood`
+            `kk_all`.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
             question.
         leader_share: () in (0, 1), probability of pulling the leader, or the arm inside. Or "ids", the

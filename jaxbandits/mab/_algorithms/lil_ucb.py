@@ -27,7 +27,7 @@ def lil_ucb(
     at least 1 + lambda times the pulls of all others. The defaults are the paper's heuristic.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), d: for the heuristic, the allowed probability of error. For the guarantee it is far
             smaller, and `lil_ucb_constants` computes it.
         lil_epsilon: () >= 0, e.

@@ -52,7 +52,7 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
     pulled arm since the restart differ: the sums of their newer and of their older half by more than the threshold.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         window: w, pulls of an arm, an even int in [2, 2^24]. A state keeps as many rewards of every arm.
         threshold: b, () > 0, in units of reward.
         gamma: () in (0, 1], the share of uniform exploration.
@@ -145,7 +145,7 @@ def m_ucb_constants(problem: Problem, *, horizon: int, changes: int, smallest_ch
     b' = b / (2 noise_scale), at most 1.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         horizon: T, pulls, an int >= 1.
         changes: number of times at which means change, an int >= 1.
         smallest_change: () > 0, a Python number: at every change, the mean of some arm moves by at least this.

@@ -13,7 +13,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
     """Pulls the arm with the largest mean + 2 noise_scale sqrt(max(log(T / (K N)), 0) / N).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         horizon: T, pulls, an integer >= 1; may be traced. It sets only the index, and does not end the run.
 
     Returns:

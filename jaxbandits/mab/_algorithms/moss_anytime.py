@@ -13,7 +13,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
     """Pulls the arm with the largest mean + 2 noise_scale sqrt((1 + alpha) / 2 max(log(t / (K N)), 0) / N).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         alpha: () > 0. With 1 it is MOSS whose horizon is the number of the pull.
 
     Returns:

@@ -28,7 +28,7 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
     An arm without a pull in the window is pulled next.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         window: tau, pulls, an int in [K, 2^24]. A state keeps the arms and rewards of as many pulls.
         exploration: xi, () > 0. The proof requires more than 1/2.
 

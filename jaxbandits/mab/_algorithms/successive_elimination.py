@@ -17,7 +17,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
     Bernoulli arms. An arm is dropped if it trails the best by more than two radii. It stops when one arm remains.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
 
     Returns:

@@ -65,8 +65,8 @@ def tas(
         question: one of `BestArm`, `TopM`, `Above` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
-            Other questions: see `eb_tc`.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others. Other questions: see `eb_tc`.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only; 0 with a
             question.
         tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than

@@ -53,7 +53,8 @@ def ttucb(
         question: `BestArm`, the only question with a published form. If None, the same.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms, `poisson_mixture` and `exponential_mixture` for arms of these laws.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
         leader_share: () in (0, 1), an arm's share of the pulls in the rounds in which it is leader. Or "ids", the
             information-directed share, with which the proportions of pulls tend to the optimal ones.

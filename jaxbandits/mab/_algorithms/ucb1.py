@@ -13,7 +13,7 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
     """Pulls the arm with the largest mean + exploration noise_scale sqrt(2 log(t) / N).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         exploration: () > 0. 2 is UCB1: for rewards in [0, 1] its radius is sqrt(2 log(t) / N). 1 is asymptotically
             right for Gaussian arms.
 

@@ -44,8 +44,9 @@ def environment(
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
     of a Bernoulli arm are one binomial variable (`numerics.binomial`), of a Poisson arm one Poisson variable
-    (`numerics.poisson`), of an exponential arm a gamma variable. If its sampler misses, nothing was pulled, and the
-    algorithm pulls again; a single reward misses only for Poisson arms with means from 10.
+    (`numerics.poisson`), of an exponential arm a gamma variable. A bounded arm is pulled once a round. If its sampler
+    misses, nothing was pulled, and the algorithm pulls again; a single reward misses only for Poisson arms with means
+    from 10.
 
     Args:
         instance: the truth.
@@ -73,6 +74,8 @@ def environment(
     problem, means = checked_instance(instance)
     slots, leap, checked = declared_form(algorithm, problem.arms)
     law, sampler = law_of(problem), None
+    if law.largest_leap is not None:
+        require(leap <= law.largest_leap, "algorithm", f"not leap with {type(problem).__name__} arms", leap)
     if noise is not None:
         sampler = sampler_of("noise", noise, means.dtype)
         has_scale = isinstance(problem, Gaussian)

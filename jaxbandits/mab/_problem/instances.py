@@ -13,6 +13,7 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
 from jaxbandits.mab._problem.problems import (
     Bernoulli,
+    Bounded,
     Exponential,
     Gaussian,
     Poisson,
@@ -103,6 +104,25 @@ def exponential(means: Array | Sequence[float], *, dtype: Any = None) -> Instanc
     dtype = checks.float_dtype("dtype", dtype)
     means = checks.array("means", means, ("K",), dtype=dtype, above=0)
     return Instance(Exponential(_number(means), dtype), means)
+
+
+def bounded(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards lie in [0, 1], of a law that a learner does not know.
+
+    Args:
+        means: float (K,), K >= 2, in [0, 1]; may be traced. Rewards of `environment` are uniform around them, on the
+            widest interval inside [0, 1]. `recorded` gives rewards of any other law.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, least=0, most=1)
+    return Instance(Bounded(_number(means), dtype), means)
 
 
 def is_right(

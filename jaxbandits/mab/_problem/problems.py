@@ -6,20 +6,22 @@ from typing import Any, get_args
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.laws import bernoulli, exponential, gaussian, poisson
+from jaxbandits.mab._problem.laws import bernoulli, bounded, exponential, gaussian, poisson
 from jaxbandits.mab._problem.laws.bernoulli import Bernoulli
+from jaxbandits.mab._problem.laws.bounded import Bounded
 from jaxbandits.mab._problem.laws.exponential import Exponential
 from jaxbandits.mab._problem.laws.gaussian import Gaussian
 from jaxbandits.mab._problem.laws.law import Law
 from jaxbandits.mab._problem.laws.poisson import Poisson
 
-Problem = Gaussian | Bernoulli | Poisson | Exponential
+Problem = Gaussian | Bernoulli | Poisson | Exponential | Bounded
 
 LAWS: dict[type, Law] = {
     Gaussian: gaussian.LAW,
     Bernoulli: bernoulli.LAW,
     Poisson: poisson.LAW,
     Exponential: exponential.LAW,
+    Bounded: bounded.LAW,
 }
 
 
@@ -63,9 +65,9 @@ def scale(problem: Problem) -> float:
 def mean_range(problem: Problem) -> tuple[float, float]:
     """Returns the ends of the interval of possible means."""
     law = law_of(problem)
-    if law.is_location:
-        return -math.inf, math.inf
-    return 0.0, math.inf if law.width is None else float(law.width)
+    if law.width is not None:
+        return 0.0, float(law.width)
+    return (-math.inf, math.inf) if law.is_location else (0.0, math.inf)
 
 
 def divergence(problem: Problem, p: Array, q: Array) -> Array:
@@ -117,7 +119,7 @@ def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, num
         number: number of draws. If None, one draw without an axis of its own.
 
     Returns:
-        float (K,) or (number, K): Normal(mean, noise_scale^2 / count), Beta(1 + ones, 1 + zeros), for Poisson arms
+        float (K,) or (number, K): Normal(mean, noise_scale^2 / count), Beta(1 + sum, 1 + count - sum), for Poisson arms
         Gamma(sum + 1/2) / count, for exponential arms sum / Gamma(count). A Beta variable costs 16 uniform numbers, a
         Gamma variable 8, or 9 with a shape of 1/2, a normal one 1.
     """

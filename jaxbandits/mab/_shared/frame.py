@@ -209,7 +209,7 @@ def _poisoned(problem: Problem, rewards: Rewards) -> Rewards:
     # `Ones` has a poison of its own.
     if law.are_sums is None or law.counts_ones:
         return rewards
-    are_sums = law.are_sums(problem, rewards.sums, rewards.times)
+    are_sums = law.are_sums(problem, rewards.sums, rewards.times.astype(rewards.sums.dtype))
     return rewards._replace(sums=jnp.where(are_sums, rewards.sums, jnp.nan))
 
 

@@ -63,3 +63,10 @@ def log_of(name: str, value: Array | float) -> Callable[[Array], Array | float]:
         logarithm = math.log(float(value))
         return lambda delta: logarithm
     return lambda delta: jnp.log(jnp.asarray(value).astype(delta.dtype))
+
+
+def log_of_pairs(arms: int | None, comparisons: Array | float | None) -> Callable[[Array], Array | float]:
+    """Returns the logarithm of the number of comparisons of a leader with the others, K - 1 if it is None."""
+    if arms is not None or comparisons is None:
+        arms = checks.whole("arms", arms, least=2)
+    return log_of("comparisons", (arms or 2) - 1 if comparisons is None else comparisons)

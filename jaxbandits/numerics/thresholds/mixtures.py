@@ -7,7 +7,16 @@ from jax.scipy.special import gammaln
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.numerics.thresholds.evidence import Evidence, Threshold, as_count, as_float, log_of, read, read_counts
+from jaxbandits.numerics.thresholds.evidence import (
+    Evidence,
+    Threshold,
+    as_count,
+    as_float,
+    log_of,
+    log_of_pairs,
+    read,
+    read_counts,
+)
 
 LARGE = 16  # above this Stirling's series is right to 1e-11
 
@@ -73,9 +82,7 @@ def _mixture(
     arms: int | None,
     comparisons: Array | float | None,
 ) -> Threshold:
-    if arms is not None or comparisons is None:
-        arms = checks.whole("arms", arms, least=2)
-    union = log_of("comparisons", (arms or 2) - 1 if comparisons is None else comparisons)
+    union = log_of_pairs(arms, comparisons)
 
     def threshold(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)

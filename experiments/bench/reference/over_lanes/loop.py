@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-Arrays = Any  # a NamedTuple of arrays, or an array, with the lanes last
+Arrays = Any  # an array with the lanes last, a NamedTuple of such arrays, or a dict of arrays that all lanes share
 
 
 class Rule(NamedTuple):
@@ -46,9 +46,12 @@ def run(
 
 def chosen(arrays: Arrays, lanes: np.ndarray) -> Arrays:
     """Selects lanes by a mask."""
+    if isinstance(arrays, dict):
+        return arrays
     if isinstance(arrays, tuple):
         return type(arrays)(*(chosen(each, lanes) for each in arrays))
-    return np.compress(lanes, arrays, axis=-1)  # arrays[..., lanes] would be laid out with the lanes first
+    # The order in memory stays: NumPy finds the largest entry fastest along contiguous ones.
+    return np.compress(lanes, arrays.T, axis=0).T if arrays.flags.fnc else np.compress(lanes, arrays, axis=-1)
 
 
 def entries(values: np.ndarray, arms: np.ndarray) -> np.ndarray:

@@ -137,6 +137,7 @@ LAW = Law(
     posterior_scale=None,
     posterior_quantile=beta_quantile,
     width=1,
+    largest_leap=None,
     counts_ones=True,
     ties=True,
     has_mixture=False,

@@ -114,6 +114,7 @@ LAW = Law(
     posterior_scale=None,
     posterior_quantile=None,
     width=None,
+    largest_leap=None,
     counts_ones=False,
     ties=False,
     has_mixture=True,

@@ -159,6 +159,7 @@ LAW = Law(
     posterior_scale=_posterior_scale,
     posterior_quantile=_posterior_quantile,
     width=None,
+    largest_leap=None,
     counts_ones=False,
     ties=False,
     has_mixture=False,

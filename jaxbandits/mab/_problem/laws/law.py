@@ -48,6 +48,7 @@ class Law(NamedTuple):
     # (problem, counts, means, z) -> quantile of the posterior at the upper normal tail of z > 0; None if unknown
     posterior_quantile: Callable[[Any, Array, Array, Array], Array] | None
     width: float | None  # largest difference of two means; None if there is none
+    largest_leap: int | None  # pulls of which the sum can be drawn at once; None for any number
     counts_ones: bool  # True if rewards are 0 or 1
     ties: bool  # True if two means are often equal
     has_mixture: bool  # True if there is a threshold for it that reads the sums of rewards

@@ -122,6 +122,7 @@ LAW = Law(
     posterior_scale=None,
     posterior_quantile=None,
     width=None,
+    largest_leap=None,
     counts_ones=False,
     ties=True,
     has_mixture=True,
