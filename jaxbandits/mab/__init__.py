@@ -37,7 +37,7 @@ With `question=` these rules also answer other questions than which arm is the b
 | question | answer | rules |
 | --- | --- | --- |
 | `BestArm(epsilon)` | an arm within epsilon of the best | all of fixed confidence |
-| `TopM(m)` | the m best arms | `uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c` |
+| `TopM(m)` | the m best arms | `uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c`, `lucb`, `kl_lucb`, `ugape` |
 | `Above(level)` | all arms above a level | `uniform`, `tas`, `eb_tc` |
 | `GoodArm(level)` | one arm above a level, or K: there is none | `uniform`, `eb_tc` |
 | `AllGood(epsilon)` | all arms within epsilon of the best | `uniform`, `tas`, `eb_tc` |

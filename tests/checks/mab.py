@@ -94,7 +94,7 @@ CALLS = {
         },
         fine={"question": ("none", "level, negative", "level, zero")},
     ),
-    "kl_lucb": _tested(mab.kl_lucb),
+    "kl_lucb": _tested(mab.kl_lucb, **UNASKED),
     "lai_robbins": Call(mab.lai_robbins, {"instance": INSTANCE}),
     "lil_ucb": Call(
         mab.lil_ucb,
@@ -102,7 +102,7 @@ CALLS = {
         fine={"lil_lambda": ("none",)},
     ),
     "lil_ucb_constants": Call(mab.lil_ucb_constants, {"delta": 0.1}),
-    "lucb": _tested(mab.lucb),
+    "lucb": _tested(mab.lucb, **UNASKED),
     "successive_elimination": Call(mab.successive_elimination, {"problem": PROBLEM, "delta": 0.1}),
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
     "t3c": Call(mab.t3c, TOP_TWO | UNASKED, fine=OPTIONAL),
@@ -110,7 +110,7 @@ CALLS = {
     "tas": _tested(mab.tas, **UNASKED, tracking="D", replan_every=2),
     "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
     "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
-    "ugape": _tested(mab.ugape),
+    "ugape": _tested(mab.ugape, **UNASKED),
     "uniform": _tested(mab.uniform, **UNASKED),
     "bayes_ucb": Call(
         mab.bayes_ucb, {"problem": PROBLEM, "factor": mab.LogFactor(100, 5.0)}, fine={"factor": ("none",)}

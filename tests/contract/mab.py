@@ -90,6 +90,8 @@ CASES = {
         {"delta": (0.1, 0.001), "leader_share": (0.5, 0.2)},
         IDS | {"question": mab.TopM(1)},
     ),
+    "lucb-top": Case(_tested(mab.lucb, question=mab.TopM(2)), {"delta": (0.1, 0.001)}, is_variant=True),
+    "ugape-top": Case(_tested(mab.ugape, question=mab.TopM(2)), {"delta": (0.1, 0.001)}, is_variant=True),
     "eb-tc-above": Case(_tested(_above, ones=True), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, is_variant=True),
     "eb-tc-good": Case(_tested(_good), {"delta": (0.1, 0.001), "level": (0.3, 0.8)}, is_variant=True),
     "eb-tc-all-good": Case(_tested(_all_good), {"delta": (0.1, 0.001), "slack": (0.35, 0.2)}, is_variant=True),

@@ -316,6 +316,23 @@ ON_TAPE = [
 ]
 
 
+BY_BOUNDS = [
+    (G, reference.lucb, "012323230132232103032123232323323132233223232303032323032323", 3636),
+    (G, reference.ugape, "012323203123231200323123232323213232323232320032320323232323", 2001),
+    (B, reference.lucb, "012303032302212030303020303030010121030303032303032301032323", 648),
+    (B, reference.ugape, "012302032301230230303203030311103030302303030302310302303022", 625),
+]
+
+
+@pytest.mark.parametrize(("arms", "rule", "pulls", "stop"), BY_BOUNDS)
+def test_the_numpy_programs_with_bounds_reproduce_published_pulls(arms, rule, pulls, stop):
+    law, means = arms
+    tape = reference.rewards(law, means, 2000)
+    course = reference.by_bounds(tape, rule(law, 2, 0.05), 5000)
+    made = "".join(str(arm) for step in course[:-1] for arm in step.arms)
+    assert (made[:60], len(made), course[-1].answer) == (pulls, stop, [True, False, True, False])
+
+
 @pytest.mark.parametrize(("arms", "question", "settings", "pulls", "stop"), ON_TAPE)
 def test_the_numpy_program_reproduces_published_pulls(arms, question, settings, pulls, stop):
     (law, means), numbers = arms, reference.coins(2000)

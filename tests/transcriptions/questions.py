@@ -71,7 +71,21 @@ def uniform(kind, question):
     return asked(kind, question, reference.in_turn(LAWS[kind], question), mab.uniform)
 
 
+def by_bounds(kind, factory, transcribed):
+    decide = transcribed(LAWS[kind], 2, DELTA)
+    course = reference.by_bounds(tape_of(kind), decide, ROUNDS // 2)
+
+    def build():
+        return factory(PROBLEMS[kind], question=mab.TopM(2), delta=DELTA)
+
+    theirs = written(course, tape_of(kind), build().idle.arms.size, in_turn=True)
+    return Laid(theirs, replayed(build, theirs))
+
+
 CASES = {
+    "top-lucb, gaussian": functools.partial(by_bounds, "gaussian", mab.lucb, reference.lucb),
+    "top-kl_lucb, bernoulli": functools.partial(by_bounds, "bernoulli", mab.kl_lucb, reference.lucb),
+    "top-ugape, gaussian": functools.partial(by_bounds, "gaussian", mab.ugape, reference.ugape),
     "top-uniform, bernoulli": functools.partial(uniform, "bernoulli", ("top", 2)),
     "top-eb_tc, bernoulli": functools.partial(top_two, "bernoulli", ("top", 2)),
     "top-eb_tci, gaussian": functools.partial(top_two, "gaussian", ("top", 2), mab.eb_tci, 0.4),

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.bench.reference.mab import Law, Round, bisect, gk16, kl
+from experiments.bench.reference.mab import Law, Round, bisect, gk16, interval, kl
 
 # The tape: 64-bit unsigned arithmetic, wrapping
 
@@ -199,6 +199,57 @@ def tas_above(law: Law, question):
         return int(np.argmax(t * w / w.sum() - N))
 
     return rule
+
+
+def bounds(law: Law, t: int, N, m, delta: float):
+    """Returns upper and lower bounds by the kl intervals of gk16."""
+    both = [interval(law, x, gk16(t, delta) / n) for n, x in zip(N, m, strict=True)]
+    return [upper for upper, _ in both], [lower for _, lower in both]
+
+
+def lucb(law: Law, number: int, delta: float):
+    """Builds KL-LUCB for the best arms: (t, N, m) -> arms, stop, answer."""
+
+    def decide(t, N, m):
+        U, L = bounds(law, t, N, m, delta)
+        inside = largest(m, number)
+        h = min(inside, key=lambda a: (L[a], a))
+        low = min((a for a in range(len(N)) if a not in inside), key=lambda a: (-U[a], a))
+        return (h, low), U[low] <= L[h], [a in inside for a in range(len(N))]
+
+    return decide
+
+
+def ugape(law: Law, number: int, delta: float):
+    """Builds UGapE for the best arms: (t, N, m) -> arms, stop, answer."""
+
+    def decide(t, N, m):
+        arms = range(len(N))
+        U, L = bounds(law, t, N, m, delta)
+        B = [sorted((U[b] for b in arms if b != a), reverse=True)[number - 1] - L[a] for a in arms]
+        J = largest([-b for b in B], number)
+        h = min(J, key=lambda a: (L[a], a))
+        low = min((a for a in arms if a not in J), key=lambda a: (-U[a], a))
+        return (min((h, low), key=lambda a: (N[a], a)),), max(B[a] for a in J) <= 0, [a in J for a in arms]
+
+    return decide
+
+
+def by_bounds(tape, decide, rounds: int):
+    """Runs every arm once, then a rule of fixed confidence with bounds; returns `Round`s."""
+    K = len(tape)
+    N, S, made = np.zeros(K, int), np.zeros(K), []
+    for _ in range(rounds):
+        t = int(N.sum())
+        arms, stop, answer = decide(max(t, 1), np.maximum(N, 1), S / np.maximum(N, 1))
+        arms, stop = ((t,), False) if t < K else (arms, stop)
+        made.append(Round(tuple(arms), bool(stop), answer))
+        if stop:
+            break
+        for arm in arms:
+            S[arm] += tape[arm][N[arm]]
+            N[arm] += 1
+    return made
 
 
 def run(law: Law, tape, question, rule, *, delta: float, rounds: int, numbers=None, comparisons: float = 1):

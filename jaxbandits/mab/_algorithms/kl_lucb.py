@@ -3,6 +3,9 @@
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._algorithms.lucb import algorithm_from_bounds
 from jaxbandits.mab._problem.problems import Problem, bound
+from jaxbandits.mab._problem.questions.asked import Question
+from jaxbandits.mab._problem.questions.top_m import TopM
+from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import level, stop_settings
 from jaxbandits.mab._shared.frame import Estimates, State
 from jaxbandits.numerics.thresholds import Threshold
@@ -11,6 +14,7 @@ from jaxbandits.numerics.thresholds import Threshold
 def kl_lucb(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -28,9 +32,10 @@ def kl_lucb(
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
+    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:
         return bound(problem, estimates.means, level(settings, state) / estimates.counts, is_upper)
 
-    return algorithm_from_bounds(settings, one_sided)
+    return algorithm_from_bounds(settings, one_sided, question)

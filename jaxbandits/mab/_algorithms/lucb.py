@@ -7,8 +7,11 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, scale
+from jaxbandits.mab._problem.questions.asked import Question
+from jaxbandits.mab._problem.questions.top_m import TopM, largest
+from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, level, stop_settings
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, unfused
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, unfused
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -16,6 +19,7 @@ from jaxbandits.numerics.thresholds import Threshold
 def lucb(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -23,17 +27,20 @@ def lucb(
     """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
     The intervals are mean -+ noise_scale sqrt(2 threshold / N), with noise_scale 1/2 for Bernoulli arms. The test comes
-    before the two pulls. An action has two slots.
+    before the two pulls. An action has two slots. For `TopM` the two arms are the one with the smallest lower bound
+    among the m best means, and the one with the largest upper bound among the others.
 
     Args:
         problem: `Gaussian`, `Bernoulli` or `Bounded`.
+        question: `BestArm` or `TopM`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
     Returns:
-        Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean.
+        Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean; for `TopM` bool
+        (K,), the m best means.
 
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
@@ -44,22 +51,26 @@ def lucb(
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
     check_sub_gaussian(problem, "kl_lucb")
+    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)
         return estimates.means + jnp.where(is_upper, radius, -radius)
 
-    return algorithm_from_bounds(settings, bound)
+    return algorithm_from_bounds(settings, bound, question)
 
 
-def algorithm_from_bounds(settings: StopSettings, bound: Callable[[State, Estimates, Array], Array]) -> Algorithm:
-    """Builds the algorithm that pulls the arm with the best mean and its rival.
+def algorithm_from_bounds(
+    settings: StopSettings, bound: Callable[[State, Estimates, Array], Array], question: Question | None
+) -> Algorithm:
+    """Builds the algorithm that pulls the arm with the best mean and its rival, or both arms of the weakest pair.
 
     Args:
         settings: settings of the stopping test.
         bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, otherwise lower ones,
             (K,).
+        question: `TopM`. If None, the best arm.
 
     Returns:
         Algorithm with actions `Pull` of two slots.
@@ -76,4 +87,16 @@ def algorithm_from_bounds(settings: StopSettings, bound: Callable[[State, Estima
         action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
         return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)
 
+    def choose_pair(key: Key, state: State, estimates: Estimates) -> Choice:
+        """Pulls the arm inside that is most likely to be too many, and the arm outside that may be missing."""
+        del key
+        assert isinstance(question, TopM)
+        members = largest(question.m, estimates.means)
+        ends = unfused(bound(state, estimates, ~members))
+        lower, upper = jnp.where(members, ends, jnp.inf), jnp.where(members, -jnp.inf, ends)
+        action = Pull(jnp.stack([argmin(lower), argmax(upper)]), jnp.ones(2, jnp.int32))
+        return Choice(action, jnp.max(upper) <= jnp.min(lower), members)
+
+    if question is not None:
+        return algorithm_from_rule(settings.problem, Rule(choose_pair), slots=2, draws_lots=False)
     return algorithm_from_rule(settings.problem, Rule(choose), slots=2)

@@ -4,6 +4,9 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.questions.asked import Question
+from jaxbandits.mab._problem.questions.top_m import TopM, largest
+from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import argmax_except, intervals, stop_settings
 from jaxbandits.mab._shared.frame import (
     Choice,
@@ -24,6 +27,7 @@ from jaxbandits.numerics.thresholds import Threshold
 def ugape(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -31,17 +35,20 @@ def ugape(
     """Pulls the arm J with the smallest B_a = max over c != a of U_c - L_a, or its rival, whichever has fewer pulls.
 
     U and L are the bounds of the intervals with N kl(mean, q) <= threshold. The rival is the other arm with the largest
-    U. It stops when B_J <= epsilon.
+    U. It stops when B_J <= epsilon. For `TopM` B_a takes the m-th largest U of the other arms, and J has the m smallest
+    B. The two arms are the one of J with the smallest L and the other arm with the largest U. It stops when all B of J
+    are at most 0.
 
     Args:
         problem: any problem of this family.
+        question: `BestArm` or `TopM`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), the arm J.
+        Algorithm with actions `Pull` of one slot and answers int32 (), the arm J; for `TopM` bool (K,).
 
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
@@ -53,6 +60,7 @@ def ugape(
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.
     """
+    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
@@ -69,4 +77,20 @@ def ugape(
         stop = entry(gaps, best) <= (0 if settings.epsilon is None else settings.epsilon)
         return Choice(one_arm(jnp.where(is_best, best, rival)), stop, best)
 
+    def choose_set(key: Key, state: State, estimates: Estimates) -> Choice:
+        del key
+        assert isinstance(question, TopM)
+        upper, lower = unfused(intervals(settings, state, estimates))
+        is_high = largest(question.m, upper)
+        within, beyond = jnp.min(jnp.where(is_high, upper, jnp.inf)), jnp.max(jnp.where(is_high, -jnp.inf, upper))
+        gaps = unfused(jnp.where(is_high, beyond, within) - lower)
+        members = largest(question.m, -gaps)
+        first, second = argmin(jnp.where(members, lower, jnp.inf)), argmax(jnp.where(members, -jnp.inf, upper))
+        count, count_other = entry(state.counts, first), entry(state.counts, second)
+        is_first = (count < count_other) | ((count == count_other) & (first < second))
+        stop = jnp.max(jnp.where(members, gaps, -jnp.inf)) <= 0
+        return Choice(one_arm(jnp.where(is_first, first, second)), stop, members)
+
+    if question is not None:
+        return algorithm_from_rule(problem, Rule(choose_set), draws_lots=False)
     return algorithm_from_rule(problem, Rule(choose))

@@ -65,9 +65,9 @@ def scale(problem: Problem) -> float:
 def mean_range(problem: Problem) -> tuple[float, float]:
     """Returns the ends of the interval of possible means."""
     law = law_of(problem)
-    if law.is_location:
-        return -math.inf, math.inf
-    return 0.0, math.inf if law.width is None else float(law.width)
+    if law.width is not None:
+        return 0.0, float(law.width)
+    return (-math.inf, math.inf) if law.is_location else (0.0, math.inf)
 
 
 def divergence(problem: Problem, p: Array, q: Array) -> Array:

@@ -13,7 +13,7 @@ from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_r
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import moved_divergences, placed
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
-from jaxbandits.numerics.indexing import entry, is_entry
+from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
 from jaxbandits.numerics.roots import bracketed_root
 
 NODES = 32  # intervals of the grid for laws whose cost may have two minima
@@ -136,7 +136,7 @@ def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Arr
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs, first, second = _costs(question, problem, counts, means)
     K = means.shape[0]
-    index = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
+    index = first_smallest(costs.reshape(-1))
     a, b = index // K, index % K
     is_good = entry(_answer(question, problem, counts, means).astype(jnp.int32), a) > 0
 
