@@ -43,7 +43,7 @@ def drawn(draw: Callable[[Any], None], name: str) -> Callable[[Path, str], None]
     import matplotlib as mpl
     from matplotlib.figure import Figure
 
-    look = LOOK | {"svg.hashsalt": name}
+    look = LOOK | {"svg.hashsalt": name, "axes.prop_cycle": mpl.cycler(color=COLORS)}
     with mpl.rc_context(look):
         figure = Figure(figsize=(6.4, 4.4), layout="constrained", dpi=150)
         draw(figure)
@@ -65,14 +65,17 @@ def themed(svg: str) -> str:
     return known.sub(lambda color: f"var(--{VARIABLES[color[0]]}, {color[0]})", svg)
 
 
-def curve(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str, style: int, *, scale: Any = 1.0) -> None:
+def curve(
+    axes: Any, x: Any, lines: Sequence[Line], label: str | None, style: int, *, scale: Any = 1.0, **more: Any
+) -> None:
     """Draws one algorithm's means with bars of two standard errors, times `scale` for every x."""
-    errorbars(axes, x, means(lines) * scale, np.array([line.se for line in lines]) * scale, label=label, style=style)
+    se = np.array([line.se for line in lines]) * scale
+    errorbars(axes, x, means(lines) * scale, se, label=label, style=style, **more)
 
 
-def points(axes: Any, x: Sequence[float], lines: Sequence[Line], label: str | None, style: int) -> None:
-    """Draws means with bars of two standard errors, without lines between them."""
-    errorbars(axes, x, means(lines), np.array([line.se for line in lines]), label=label, style=style, linestyle="")
+def points(axes: Any, x: Any, lines: Sequence[Line], label: str | None, style: int, *, scale: Any = 1.0) -> None:
+    """Draws means as `curve` does, without lines between them."""
+    curve(axes, x, lines, label, style, scale=scale, linestyle="")
 
 
 def errorbars(axes: Any, x: Any, y: Any, se: Any, *, label: str | None, style: int, **more: Any) -> None:
@@ -137,13 +140,3 @@ def side_by_side(axes: Any, names: Sequence[str], **settings: Any) -> None:
     axes.set(xticks=range(len(names)), **settings)
     axes.set_xticklabels(names)
     axes.grid(axis="x", visible=False)
-
-
-def means_figure(
-    figure: Any, x: Sequence[float], lines: Mapping[str, Sequence[Line]], *, legend: Mapping[str, Any] = {}, **axes: Any
-) -> Any:
-    """Draws the figure of most papers, a curve for every algorithm over one axis; returns the axes."""
-    panel = figure.subplots()
-    curves(panel, x, lines, **axes)
-    panel.legend(**legend)
-    return panel

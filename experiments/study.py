@@ -227,19 +227,17 @@ def figure(
     study: Study,
     x: str,
     *,
-    by_axis: str = "rule",
     references: Mapping[str, Sequence[float]] = {},
     x_ticks: bool = False,
     y_ticks: Sequence[float] = (),
     legend: int | None = None,
     **axes: Any,
 ) -> Callable[[Any], None]:
-    """Returns a function that draws the means over an axis, a curve for each value of another.
+    """Returns a function that draws the means over an axis, a curve for each rule.
 
     Args:
         study: The study.
         x: Axis of numbers.
-        by_axis: Axis with a curve for each value.
         references: Names and values, one for each x, of lines that are not measured.
         x_ticks: True for ticks at the values of x.
         y_ticks: Ticks of the other axis. If empty, Matplotlib's.
@@ -249,7 +247,7 @@ def figure(
 
     def draw(figure: Any) -> None:
         panel = figure.subplots()
-        curves(panel, study, x, by_axis=by_axis)
+        curves(panel, study, x)
         for look, (label, values) in zip(itertools.cycle(REFERENCES), references.items(), strict=False):
             panel.plot(study.axes[x], values, color="k", lw=1, label=label, **look)
         panel.set(**{"xlabel": x, "ylabel": "pulls until the stop"} | axes)
@@ -263,19 +261,14 @@ def figure(
 
 
 def curves(
-    axes: Any,
-    study: Study,
-    x: str | Callable[..., float],
-    *,
-    by_axis: str = "rule",
-    scale: Callable[..., float] | None = None,
+    axes: Any, study: Study, x: str | Callable[..., float], *, scale: Callable[..., float] | None = None
 ) -> None:
-    """Draws the means over `x`, an axis or a function that takes a keyword per axis.
+    """Draws the means of each rule over `x`, an axis or a function that takes a keyword per axis.
 
     `scale` takes a keyword per axis and multiplies a cell's mean and error.
     """
-    for style, value in enumerate(study.axes[by_axis]):
-        lines = {key: each for key, each in study.lines.items() if at_of(study, key)[by_axis] == value}
+    for style, value in enumerate(study.axes["rule"]):
+        lines = {key: each for key, each in study.lines.items() if at_of(study, key)["rule"] == value}
         places = [at_of(study, key) for key in lines]
         xs = [x(**at) if callable(x) else at[x] for at in places]
         factors = np.array([scale(**at) for at in places]) if scale else 1.0

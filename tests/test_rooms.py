@@ -9,7 +9,7 @@ PACKAGE = Path(jaxbandits.__file__).parent
 FAMILIES = {"linear", "mab", "cpe", "kcenter", "kernel", "fullbandit"}
 # Each may import those before it, and itself. Theory may run algorithms; no algorithm needs theory.
 ROOMS = ("_problem", "_shared", "_algorithms", "_theory")
-ENGINE = ("jaxprs", "logs", "run", "scalars", "results", "store", "sweep", "cluster", "sweeping")
+ENGINE = ("jaxprs", "logs", "programs", "run", "scalars", "results", "store", "sweep", "cluster", "sweeping")
 
 
 def imports():

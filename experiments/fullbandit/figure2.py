@@ -15,8 +15,8 @@ import jax
 import numpy as np
 from jax import lax
 
+from experiments import study
 from experiments.claims import between
-from experiments.figures import means_figure
 from experiments.fullbandit.common import DELTA, EPSILON, random_designs
 from experiments.report import Claim, Report, line, listed, means
 from experiments.settings import Settings
@@ -50,20 +50,18 @@ def run(options: Settings) -> Report:
             print(f"figure 2: {name}, n = {n}", file=sys.stderr)
             seconds[name, n] = np.array([seconds_of(rule, *each) for each in zip(designs, thetas, strict=True)])
 
-    curves = {name: [line(f"{name}, n = {n}, microseconds", 1e6 * seconds[name, n]) for n in sizes] for name in RULES}
+    times = {key: line("", 1e6 * each) for key, each in seconds.items()}
+    cells = study.collected({"rule": RULES, "n": sizes}, times, name="{rule}, n = {n}, microseconds")
+    curves = study.by(cells, "rule")
     last = {name: lines[-1].ours for name, lines in curves.items()}
     exhaustive = means(curves["Exhaustive"])
     # Each step has four times as many sets; from this size on they dominate the time.
     per_step = (exhaustive[-1] / exhaustive[2]) ** (1 / (len(sizes) - 3))
     same = f"takes nearly the same time for all n (within a factor of {FLAT}, n = {sizes[0]} to {sizes[-1]})"
 
-    def draw(figure) -> None:
-        axes = means_figure(figure, sizes, curves, yscale="log", xlabel="arms n (k = n/2)", xticks=sizes)
-        axes.set(ylabel="time of a test in microseconds", title="Figure 2: time of one test of every rule")
-
     return Report(
         "Figure 2 of Kuroki et al. (2020): time of a test",
-        [line for lines in curves.values() for line in lines],
+        list(cells.lines.values()),
         [
             *(
                 between(f"{name} {same}", [last[name] / lines[0].ours], most=FLAT)
@@ -87,7 +85,15 @@ def run(options: Settings) -> Report:
             "realization": np.tile(np.arange(realizations), len(seconds)),
             "seconds": np.ravel(list(seconds.values())),
         },
-        draw,
+        study.figure(
+            cells,
+            "n",
+            x_ticks=True,
+            yscale="log",
+            xlabel="arms n (k = n/2)",
+            ylabel="time of a test in microseconds",
+            title="Figure 2: time of one test of every rule",
+        ),
         notes=(
             "A test of SAQM here includes the peeling, which an algorithm with design_matrix='limit' does once for "
             "all tests. It excludes the inversion of A_t, O(n^3), which such an algorithm does not need either.",

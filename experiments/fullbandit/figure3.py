@@ -12,7 +12,6 @@ import numpy as np
 
 from experiments import study
 from experiments.claims import all_of, between, errors_are_rare
-from experiments.figures import means_figure
 from experiments.fullbandit.common import DELTA, EPSILON
 from experiments.fullbandit.synthetic import ARMS, SIZE, g_design, rule_runs, tasks
 from experiments.report import Claim, Report, listed, means
@@ -35,8 +34,8 @@ def run(options: Settings, *, gaps: tuple[float, ...] = GAPS) -> Report:
     table = tasks(gaps, realizations, lambda r: g_design(r, ROWS))
     parts = {name: rule_runs(f"figure 3: {name}", rule, table, options) for name, rule in RULES.items()}
     cells = study.collected({"rule": RULES, "gap": gaps}, parts, split="gap", name="{rule}, gap {gap}")
-    curves, runs = study.by(cells, "rule"), study.columns(cells)
-    pulls = {name: means(lines) for name, lines in curves.items()}
+    runs = study.columns(cells)
+    pulls = {name: means(lines) for name, lines in study.by(cells, "rule").items()}
     ratios = {name: pulls[name] / pulls["Exhaustive"] for name in RULES if name != "Exhaustive"}
     widths = pulls["ICB, ellipsoid"] / pulls["ICB, Lemma 1"]
     # SAQM's width falls as C_t / sqrt(t), and it stops once the width is the gap plus epsilon.
@@ -66,17 +65,19 @@ def run(options: Settings, *, gaps: tuple[float, ...] = GAPS) -> Report:
         between("ICB takes 4.7 to 5.3 times more pulls with the ellipsoid than with Lemma 1", widths, 4.7, 5.3, ".2f"),
         between("SAQM's pulls are C_t^2 / (gap + epsilon)^2 up to a constant (within 15 %)", scaled, 0.85, 1.15, ".2f"),
     ]
-
-    def draw(figure) -> None:
-        title = f"Figure 3: n = {ARMS}, k = {SIZE}, mean of {realizations} realizations"
-        axes = means_figure(figure, gaps, curves, legend={"ncols": 2}, yscale="log", xticks=gaps, title=title)
-        axes.set(xlabel="gap between arms k and k + 1", ylabel="pulls until the stop")
-
     return study.report(
         "Figure 3 of Kuroki et al. (2020): pulls against the gap",
         cells,
         claims,
-        draw=draw,
+        draw=study.figure(
+            cells,
+            "gap",
+            x_ticks=True,
+            legend=3,
+            yscale="log",
+            xlabel="gap between arms k and k + 1",
+            title=f"Figure 3: n = {ARMS}, k = {SIZE}, mean of {realizations} realizations",
+        ),
         notes=(
             "The paper calls its algorithms comparable to Exhaustive. With one sigma for all they are not: the width "
             "of SAQM is the sum of two norms of super-arms, the width of Exhaustive the norm of a difference. ICB "

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from experiments.claims import below, between
-from experiments.figures import COLORS, errorbars, side_by_side, split
+from experiments.figures import COLORS, points, side_by_side, split
 from experiments.fullbandit import common as runs
 from experiments.papers import printed
 from experiments.report import Claim, Line, Report, joined, line, listed, means
@@ -82,9 +82,7 @@ def run(options: Settings) -> Report:
         for position, name in enumerate(order):
             x, shown = np.arange(len(quizzes)) + 0.11 * (position - (len(order) - 1) / 2), list(lines[name].values())
             style = list(RULES).index(name)
-            errorbars(
-                axes, x, 1000 * means(shown), [1000 * each.se for each in shown], label=name, style=style, linestyle=""
-            )
+            points(axes, x, shown, name, style, scale=1000)
             if name in PRINTED:
                 axes.plot(x, [1000 * PRINTED[name][quiz] for quiz in quizzes], "_", color=COLORS[style], ms=8, mew=2)
         axes.plot([], [], "k_", ms=8, mew=2, label="printed in the paper")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.claims import answers_are_right
-from experiments.figures import COLORS, errorbars, legend_below, marks
+from experiments.figures import COLORS, legend_below, marks, points
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.common import add_arguments as add_arguments
@@ -164,7 +164,7 @@ def draw(figure: Any, *, table: Table, limit: int) -> None:
         axes.plot(x - 0.2, limit if np.isinf(ours).any() else np.nan, "^", **BLOCK, mfc="w")
         at = x + 0.05 + 0.1 * np.arange(len(MIXES))
         for style, measured in enumerate(blocks.first):
-            errorbars(axes, at[style], measured.ours * UNIT, measured.se * UNIT, label=None, style=style, linestyle="")
+            points(axes, at[style], [measured], None, style, scale=UNIT)
         for style, printed in enumerate(PRINTED[nk]):
             axes.plot(at[style], printed * UNIT, "x", color=COLORS[style], ms=6, mew=1.5)
     axes.axhline(limit, color="k", lw=0.8, ls=":")

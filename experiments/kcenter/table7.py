@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from experiments.claims import above, below, between
-from experiments.figures import COLORS, errorbars, legend_below, marks
+from experiments.figures import COLORS, legend_below, marks, points
 from experiments.kcenter import common as runs
 from experiments.kcenter import noisy
 from experiments.kcenter.noisy import known, slashed, slashed_means
@@ -211,8 +211,7 @@ def draw(figure: Any, *, table: Table) -> None:
         for x, (nk, row) in enumerate(table.items()):
             at = x + 0.12 * (s - (len(RULES) - 1) / 2)
             if rule in row.lines:
-                each = row.lines[rule]
-                errorbars(axes, at, each.ours * UNIT, each.se * UNIT, label=None, style=s, linestyle="")
+                points(axes, at, [row.lines[rule]], None, s, scale=UNIT)
             if rule != RATIO:
                 axes.plot(at, PRINTED[nk][rule] * UNIT, "_", color=COLORS[s], ms=9, mew=2)
     axes.plot([], [], "k_", ms=9, mew=2, label="printed in the paper")

@@ -12,14 +12,15 @@ The figure has no printed values; the text says "roughly five times" fewer pulls
 """
 
 from argparse import ArgumentParser
+from collections.abc import Mapping
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
+from experiments import study
 from experiments.claims import between, errors_are_rare
-from experiments.figures import means_figure
 from experiments.linear import common as runs
 from experiments.linear.datasets import load_r6a, r6a_instance, real_features
 from experiments.report import Claim, Line, Report, joined, listed, mean_se, means
@@ -69,8 +70,7 @@ def run(options: Settings) -> Report:
         return {"right": linear.is_right(task[0], outcome.answer)}
 
     shared: dict[str, Any] = {"options": options, "seeds": seeds, "metrics": judged}
-    curves: dict[str, list[Line]] = {"LinGapE": [], "XY-static": []}
-    parts = {}
+    parts, means_of = {}, {}
     for K in sizes:
         full = [drawn(seed, K) for seed in range(count)]
         reduced = [linear.reduce_instance(instance) for instance in full]
@@ -81,29 +81,27 @@ def run(options: Settings) -> Report:
         allocations = jnp.stack([linear.xy_allocation(reduced[n].arms).allocation for n in order])
         instances, bounds = stacked([reduced[n] for n in order]), bounds[order]
         for name, build, known in (("LinGapE", adaptive, norms), ("XY-static", static, allocations)):
-            heading, quantity = f"figure 3, {source}, K = {K}: {name}", f"{name}, K = {K}"
+            heading = f"figure 3, {source}, K = {K}: {name}"
             sweep = simulate(heading, build, (instances, known), **shared, **SHAPES[name])
             row = sweep.columns["row"]
-            curves[name].append(across_instances(quantity, sweep.summary(), bounds))
-            parts[quantity] = sweep.columns | {"K": np.full(len(row), K), "bound": bounds[row]}
+            means_of[name, K] = across_instances(sweep.summary(), bounds)
+            parts[f"{name}, K = {K}"] = sweep.columns | {"K": np.full(len(row), K), "bound": bounds[row]}
 
-    ratio = means(curves["XY-static"]) / means(curves["LinGapE"])
+    cells = study.collected({"rule": SHAPES, "K": sizes}, means_of, name="{rule}, K = {K}")
+    lingape, statics = map(means, study.by(cells, "rule").values())
+    ratio = statics / lingape
     shown = {f"K = {K}:": r for K, r in zip(sizes, ratio, strict=True)}
-
-    def draw(figure) -> None:
-        axes = means_figure(figure, sizes, curves, yscale="log", xlabel="arms K", ylabel="pulls until the stop")
-        axes.set(xticks=sizes, title=f"Figure 3: {source}, mean of {count} instances")
-
+    labels = {"xlabel": "arms K", "title": f"Figure 3: {source}, mean of {count} instances"}
     return Report(
         f"Figure 3 of Xu, Honda, Sugiyama (2018): pulls against the number of arms, {source}",
-        [line for lines in curves.values() for line in lines],
+        list(cells.lines.values()),
         [
             between("LinGapE needs roughly five times fewer pulls (3 to 10 times)", shown, 3, 10, ".2f"),
             Claim("the advantage grows with K", listed(shown, ".2f"), np.all(np.diff(ratio) > 0)),
             errors_are_rare(parts.values(), runs.DELTA),
         ],
         joined(parts, label="run"),
-        draw,
+        study.figure(cells, "K", x_ticks=True, yscale="log", **labels),
         notes=(
             f"Means and standard errors over {count} instances of {seeds} runs each: instances differ more than runs. "
             "T* kl is for Gaussian noise of variance 1, which a +-1 reward approaches at x.theta = 0.",
@@ -121,10 +119,8 @@ def stacked(instances: list[linear.Instance]) -> linear.Instance:
     return jax.tree.map(lambda *leaves: jnp.stack([widened(x) for x in leaves]), *instances)
 
 
-def across_instances(quantity: str, summary: dict[str, np.ndarray], bounds: np.ndarray) -> Line:
+def across_instances(summary: Mapping[str, np.ndarray], bounds: np.ndarray) -> Line:
     """Returns the mean over instances of the mean over runs, with the standard error over instances."""
     mean, se = mean_se(summary["pulls_mean"])
     runs, censored, failed = (int(summary[name].sum()) for name in ("runs", "censored", "failed"))
-    return Line(
-        quantity, float(mean), float(se), runs=runs, censored=censored, failed=failed, bound=float(np.mean(bounds))
-    )
+    return Line("", float(mean), float(se), runs=runs, censored=censored, failed=failed, bound=float(np.mean(bounds)))

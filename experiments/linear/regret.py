@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from experiments.claims import all_of, between
-from experiments.figures import STYLES, band, legend_below
+from experiments.figures import legend_below
 from experiments.report import STANDARD_ERRORS, Claim, Report, joined, line, listed
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Results, linear, record
+from jaxbandits import Results, concatenate, linear, record
 from jaxbandits.base import Decision
 
 HORIZON = 10_000
@@ -66,7 +66,7 @@ def run(options: Settings) -> Report:
             ),
         ],
         joined(sweeps, label="rule"),
-        partial(draw, curves=curves, marks=marks),
+        partial(draw, results=concatenate(sweeps, name="rule")),
         notes=(
             f"delta = {DELTA}, norm_bound = {NORM_BOUND:g}, ridge = {RIDGE:g}. The regret is computed from means, not "
             "from rewards. LinTS inflates the posterior as its proof requires. The posterior itself (scale = 1) has "
@@ -101,12 +101,10 @@ def bound(t: Any) -> np.ndarray:
     return 4 * np.sqrt(n * d * np.log(RIDGE + n / d)) * radius
 
 
-def draw(figure: Any, *, curves: dict[str, np.ndarray], marks: list[int]) -> None:
-    axes = figure.subplots()
-    for style, (rule, values) in enumerate(curves.items()):
-        axes.plot(marks, values.mean(axis=0), label=rule, markersize=4, mfc="w", **STYLES[style])
-        low, high = np.quantile(values, (0.05, 0.95), axis=0)
-        band(axes, marks, low, high, style)
-    axes.plot(marks, bound(marks), color="k", lw=1.2, ls=(0, (6, 2)), label="bound of LinUCB")
-    axes.set(xscale="log", yscale="log", xlabel="pulls", ylabel="regret (mean, 5 % to 95 %)")
+def draw(figure: Any, *, results: Results) -> None:
+    axes = results.plot(
+        y="curve.regret", band="quantiles", bound=("bound of LinUCB", bound), log="xy", ax=figure.subplots()
+    )
+    axes.set(xlabel="pulls", ylabel="regret (median, 5 % to 95 %)")
+    axes.get_legend().remove()
     legend_below(figure, ncols=2)

@@ -6,7 +6,7 @@ adapting. A rule that keeps every reward stays with the third arm: after 2,000 r
 .4 must pass until their average is below .5.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -15,8 +15,7 @@ import numpy as np
 import jaxbandits
 from experiments import study
 from experiments.claims import below
-from experiments.figures import legend_below
-from experiments.mab import common
+from experiments.figures import legend_below, split
 from experiments.report import Claim, Columns, Line, Report, line, listed, plus_minus
 from experiments.settings import Settings
 from experiments.simulate import simulate
@@ -74,14 +73,15 @@ def run(options: Settings) -> Report:
         name="{rule}, {changes}",
         values=lambda columns: regret_of(columns, marks)[:, -1],
     )
-    curves = study.by(cells, "changes", {key: regret_of(each, marks) for key, each in cells.cells.items()})
+    regret = {key: regret_of(each, marks) for key, each in cells.cells.items()}
     total, stationary = (dict(zip(RULES, row, strict=True)) for row in study.by(cells, "changes").values())
-    parts = {rule: segments(each, marks) for rule, each in zip(RULES, curves["two changes"], strict=True)}
+    parts = {rule: segments(regret["two changes", rule], marks) for rule in RULES}
+    curves = Results(study.columns(cells) | {"curve.regret": np.concatenate(list(regret.values()))}, None)
     return study.report(
         f"Dynamic regret of three Bernoulli arms over {HORIZON:,} pulls, with changes after 3,000 and 5,000",
         cells,
         claims(parts, total, stationary),
-        draw=partial(draw, curves=curves, marks=marks),
+        draw=partial(draw, curves=curves),
         notes=(
             "D-UCB and SW-UCB have the discount and the window of their theorems for this horizon and two changes, and "
             "exploration .6. M-UCB, which restarts at detected changes, has its constants for a change by .5. Exp3 has "
@@ -169,12 +169,11 @@ def claims(parts: dict[str, list[Line]], total: dict[str, Line], stationary: dic
     ]
 
 
-def draw(figure: Any, *, curves: Mapping[str, list[np.ndarray]], marks: tuple[int, ...]) -> None:
-    figure.set_size_inches(9.6, 4.8)
-    for (title, each), axes in zip(curves.items(), figure.subplots(1, 2, sharey=True), strict=True):
-        for style, (rule, regret) in enumerate(zip(RULES, each, strict=True)):
-            common.mean_curve(axes, marks, regret, rule, style)
-        axes.set(title=title, xlabel="pulls")
+def draw(figure: Any, *, curves: Results) -> None:
+    for title, axes in zip(ROWS, split(figure, (9.6, 4.8), 1, 2, sharey=True), strict=True):
+        curves.where(changes=title).plot(y="curve.regret", ax=axes, log="")
+        axes.set(title=title, xlabel="pulls", ylabel="")
+        axes.get_legend().remove()
     for change in CHANGES:
         figure.axes[0].axvline(change, color="k", lw=1, ls=":")
     figure.axes[0].set(ylabel="dynamic regret", title="changes after 3,000 and 5,000 pulls")

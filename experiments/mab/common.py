@@ -1,6 +1,6 @@
 """Shared parts of the experiments on independent arms: rules, their sweeps, and claims on confidence."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -9,8 +9,7 @@ import numpy as np
 
 import jaxbandits
 from experiments.claims import allowed, interval
-from experiments.figures import STYLES, band
-from experiments.report import Claim, Columns, mean_se
+from experiments.report import Claim, Columns
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import Results, Status, mab
@@ -42,7 +41,7 @@ TOP_TWO = ("T3C", "TTUCB", "EB-TCI")  # rules with a share of the leader that ar
 def runs(
     name: str,
     instance: mab.Instance,
-    rule: str,
+    rules: str | Iterable[str],
     *,
     options: Settings,
     seeds: int,
@@ -53,21 +52,21 @@ def runs(
     paired: bool = True,
     **settings: Any,
 ) -> Results:
-    """Runs one rule on one instance, with a row for every delta.
+    """Runs one rule on one instance, with a row for every delta; or several, whose results have a column `rule`.
 
     With `paired`, all rules under one name receive the same rewards, by streams that make a round of Gaussian arms some
     twenty times slower. Otherwise every sweep has its own noise. Columns: `wrong` (the answer is not epsilon-best),
     `counts` (K,), and with marks `curve.wrong`.
     """
-    factory = RULES[rule]
-    heading = f"{name}: {rule}{''.join(f', {key} {show(value)}' for key, value in settings.items())}"
+    is_one = isinstance(rules, str)
+    heading = f"{name}{f': {rules}' * is_one}{''.join(f', {key} {show(value)}' for key, value in settings.items())}"
 
     def is_wrong(answer: Any) -> Any:
         return ~mab.is_right(instance, answer, epsilon=epsilon)
 
-    def build(task: Any, key: Any) -> tuple:
+    def build(task: Any, key: Any, rule: Any = rules) -> tuple:
         arguments = settings | ({"epsilon": epsilon} if epsilon else {})
-        algorithm = factory(instance.problem, delta=task["delta"], **arguments)
+        algorithm = RULES[rule](instance.problem, delta=task["delta"], **arguments)
         made = algorithm, mab.environment(instance, algorithm, stream=key if paired else None)
         return (*made, jaxbandits.record(at=marks, value=watch)) if marks else made
 
@@ -79,7 +78,7 @@ def runs(
 
     return simulate(
         heading,
-        build,
+        build if is_one else {rule: partial(build, rule=rule) for rule in rules},
         jaxbandits.grid(delta=np.atleast_1d(np.asarray(delta, float))),
         options=options,
         seeds=seeds,
@@ -165,27 +164,6 @@ def confident(counts: Mapping[str, tuple[int, int]], delta: float = DELTA) -> Cl
         f"at most {wrong} of {ended} ({worst}), 95 % interval {interval(wrong, ended)}",
         all(ended > 0 and wrong <= allowed(ended, delta, false_alarm=FALSE_ALARM) for wrong, ended in counts.values()),
     )
-
-
-def in_our_styles(axes: Any) -> Any:
-    """Styles the lines that `Results.plot` has drawn as in the other figures."""
-    from matplotlib.collections import PolyCollection
-
-    lines = [line for line in axes.get_lines() if not line.get_label().startswith("_")]
-    shades = [shade for shade in axes.collections if isinstance(shade, PolyCollection)]
-    for line, shade, bars, style in zip(lines, shades, axes.containers, STYLES, strict=False):
-        line.set(**style, markersize=4, mfc="w")
-        shade.set(color=style["color"], alpha=0.1, lw=0)
-        for part in bars.get_children():
-            part.set_color(style["color"])
-    return axes
-
-
-def mean_curve(axes: Any, x: Sequence[int], values: np.ndarray, label: str, style: int) -> None:
-    """Draws the mean over runs of curves (runs, G), with a band of two standard errors."""
-    mean, se = mean_se(values)
-    axes.plot(x, mean, label=label, **STYLES[style], mfc="w", markersize=4, markevery=max(len(x) // 8, 1))
-    band(axes, x, mean - 2 * se, mean + 2 * se, style)
 
 
 def geometric(first: float, last: float, n: int) -> tuple[int, ...]:

@@ -13,12 +13,12 @@ import numpy as np
 
 from experiments import study
 from experiments.claims import above_bound, interval
-from experiments.figures import legend_below
+from experiments.figures import legend_below, split
 from experiments.mab import common
 from experiments.mab.common import DELTA, RULES, TOP_TWO
 from experiments.report import STANDARD_ERRORS, Claim, Columns, Line, Report, listed, plus_minus
 from experiments.settings import Settings
-from jaxbandits import Results, compare, concatenate, mab
+from jaxbandits import Results, compare, mab
 
 INSTANCES = {"gk1": mab.gk1, "gk2": mab.gk2, "gauss4": mab.gauss4}
 SHOWN = ("uniform", "TaS, D", "T3C", "TTUCB", "EB-TCI", "KL-LUCB", "lil'UCB")  # curves in the figure
@@ -51,16 +51,16 @@ def run(options: Settings) -> Report:
     names = ("gk2",) if options.quick else tuple(INSTANCES)
     seeds = options.seeds or (60 if options.quick else 1000)
 
-    def sweep(instance: str, rule: str) -> Results:
+    def sweep(instance: str) -> Results:
         settings = {"options": options, "seeds": seeds, "marks": MARKS}
-        return common.runs(f"mab gk, {instance}", INSTANCES[instance](), rule, **settings)
+        return common.runs(f"mab gk, {instance}", INSTANCES[instance](), RULES, **settings)
 
     least = {name: common.bound(INSTANCES[name]()) for name in names}
     axes = {"instance": names, "rule": RULES}
-    cells = study.crossed(axes, sweep, more=lambda instance, rule: {"bound": least[instance]})
+    cells = study.crossed(axes, sweep, split="rule", more=lambda instance, rule: {"bound": least[instance]})
+    first = cells.sweeps[names[0],]
     pairs = {
-        rule: compare(cells.sweeps[names[0], rule], cells.sweeps[names[0], "EB-TCI"], paired=True)
-        for rule in ("T3C", "TTUCB")
+        rule: compare(first.where(rule=rule), first.where(rule="EB-TCI"), paired=True) for rule in ("T3C", "TTUCB")
     }
     wrong = study.errors(cells)
     return study.report(
@@ -72,7 +72,7 @@ def run(options: Settings) -> Report:
             *claims(cells.lines),
             shares_are_optimal({name: far_from_optimal(name, options, seeds) for name in names}),
         ],
-        draw=partial(draw, sweeps=cells.sweeps, names=names),
+        draw=partial(draw, sweeps=dict(zip(names, cells.sweeps.values(), strict=True))),
         notes=(
             "Threshold: gk16, a heuristic; successive elimination and lil'UCB have tests of their own. Means and "
             "standard errors are over the runs that stopped; where some were censored, read the median.",
@@ -145,11 +145,10 @@ def claims(lines: Mapping[study.Key, Line]) -> list[Claim]:
     return claims
 
 
-def draw(figure: Any, *, sweeps: Mapping[study.Key, Results], names: tuple[str, ...]) -> None:
-    figure.set_size_inches(4.2 * len(names) + 1, 4.8)
-    for name, axes in zip(names, np.ravel(figure.subplots(1, len(names), sharey=True)), strict=True):
-        both = concatenate({rule: sweeps[name, rule] for rule in SHOWN}, name="rule")
-        common.in_our_styles(both.plot(y="curve.wrong", by="rule", ax=axes, log="xy"))
+def draw(figure: Any, *, sweeps: Mapping[str, Results]) -> None:
+    panels = split(figure, (4.2 * len(sweeps) + 1, 4.8), 1, len(sweeps), sharey=True, squeeze=False)[0]
+    for (name, results), axes in zip(sweeps.items(), panels, strict=True):
+        results.where(rule=SHOWN).plot(y="curve.wrong", ax=axes, log="xy")
         axes.set(title=name, xlabel="pulls so far", ylabel="", ylim=(2e-3, 1))
         axes.axhline(DELTA, color="k", lw=1, ls=":")
         axes.get_legend().remove()

@@ -4,17 +4,18 @@ Every error is estimated by weighted runs on other instances (`jaxbandits.rare`)
 kk_pair is proved for Gaussian arms, gk_union for Bernoulli arms.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.special import ndtr
 
-from experiments.figures import STYLES, legend_under, split
+from experiments.figures import legend_under, split
 from experiments.mab import weighted
 from experiments.report import Claim, Report, listed
 from experiments.settings import Settings
-from jaxbandits import mab
+from jaxbandits import linear, mab
 from jaxbandits.numerics import thresholds
 from jaxbandits.rare import RareResult
 
@@ -26,28 +27,21 @@ INSTANCES = {
     "one of five": lambda: mab.gaussian((1.0, 0.0, 0.0, 0.0, 0.0)),
 }
 PROVED = {"gauss4": thresholds.kk_pair, "gk1": thresholds.gk_union, "one of five": thresholds.kk_pair}
-LONGEST, QUICK = 200_000, 20_000  # rounds; errors at small delta come late
+LINEAR = "soare(2)"
 
-Cell = tuple[str, str, str, float]  # instance, threshold, rule, delta
+Row = tuple[str, str, str]  # instance, threshold, rule
+Cell = tuple[str, str, str, float]  # a row and delta
 
 
 def run(options: Settings) -> Report:
-    deltas = DELTAS[:4:3] if options.quick else DELTAS
-    instances = ("gauss4",) if options.quick else tuple(INSTANCES)
-    rules = RULES[:2] if options.quick else RULES
-    longest = QUICK if options.quick else LONGEST
-    results: dict[Cell, RareResult] = {}
-    for instance in instances:
-        kinds = {"gk16": (thresholds.gk16, rules)}
-        kinds |= {kind.__name__: (kind, rules[:1]) for kind in (thresholds.log_t, PROVED[instance])}
-        for kind, (threshold, its_rules) in kinds.items():
-            for rule in its_rules:
-                for delta in deltas:
-                    name = f"mab rare delta, {instance}, {kind}, {rule}, {delta:g}"
-                    results[instance, kind, rule, delta] = weighted.error(
-                        name, rule, INSTANCES[instance](), delta, threshold, options=options, max_rounds=longest
-                    )
-    rows = dict.fromkeys(key[:3] for key in results)
+    deltas = DELTAS[:3] if options.quick else DELTAS
+    results = {
+        (*row, delta): weighted.error(
+            f"mab rare delta, {', '.join(row)}, {delta:g}", build(delta), instance, options=options, delta=delta
+        )
+        for row, (instance, build) in rows(options.quick).items()
+        for delta in deltas
+    }
     return Report(
         "The true error probability of rules, beside the delta that they promise",
         [],
@@ -55,16 +49,60 @@ def run(options: Settings) -> Report:
         weighted.columns_of(results, ("instance", "threshold", "rule", "delta")),
         partial(draw, results=results),
         notes=(
-            "Estimate +- relative standard error; a star: with warnings, below. An error is a wrong answer within "
-            f"{longest:,} rounds.",
+            "Estimate +- relative standard error; a star (in the figure: a hollow mark): with warnings, below. An "
+            f"error is a wrong answer within {weighted.longest(deltas[0], options):,} rounds, or "
+            f"{weighted.longest(deltas[-1], options):,} at the smallest delta. soare(2): two unit vectors and one at "
+            "an angle of .5 to the best.",
             *weighted.warnings_of(results),
         ),
         grid=[
             {"instance": row[0], "threshold": row[1], "rule": row[2]}
             | {f"{delta:g}": weighted.shown(results[*row, delta]) for delta in deltas}
-            for row in rows
+            for row in dict.fromkeys(key[:3] for key in results)
         ],
     )
+
+
+def rows(quick: bool) -> dict[Row, tuple[Any, Callable[[float], weighted.Build]]]:
+    """Returns the instance of every row, and the map of delta to its build."""
+    found: dict[Row, tuple[Any, Callable[[float], weighted.Build]]] = {}
+    for name in ("gauss4",) if quick else INSTANCES:
+        instance = INSTANCES[name]()
+        kinds = {thresholds.gk16: RULES[:2] if quick else RULES, thresholds.log_t: RULES[:1], PROVED[name]: RULES[:1]}
+        for threshold, rules in kinds.items():
+            for rule in rules:
+                build = partial(_building, rule=rule, threshold=threshold, arms=instance.problem.arms)
+                found[name, threshold.__name__, rule] = instance, build
+    instance = linear.soare(2, omega=0.5)
+    return found | {
+        (LINEAR, "gk16", "LinGapE"): (instance, lingape),
+        (LINEAR, "its own", "LinGapE"): (instance, proved),
+    }
+
+
+def _building(delta: float, *, rule: str, threshold: Callable[..., Any], arms: int) -> weighted.Build:
+    return weighted.building(rule, delta, threshold, arms)
+
+
+def lingape(delta: float) -> weighted.Build:
+    """Returns the build of LinGapE's choices, stopped by likelihood ratios with gk16."""
+
+    def build(instance: linear.Instance, key: Any) -> tuple:
+        stop = linear.likelihood_ratio(thresholds.gk16(arms=instance.arms.shape[0]), delta=delta)
+        algorithm = linear.lingape_glr(instance.arms, stop=stop, noise_scale=instance.noise_scale)
+        return algorithm, linear.environment(instance, algorithm)
+
+    return build
+
+
+def proved(delta: float) -> weighted.Build:
+    """Returns the build of LinGapE, with its proved width."""
+
+    def build(instance: linear.Instance, key: Any) -> tuple:
+        algorithm = linear.lingape(instance.arms, delta=delta, noise_scale=instance.noise_scale)
+        return algorithm, linear.environment(instance, algorithm)
+
+    return build
 
 
 def exact_start(delta: float) -> float:
@@ -106,21 +144,12 @@ def claims(results: dict[Cell, RareResult]) -> list[Claim]:
 
 def draw(figure: Any, *, results: dict[Cell, RareResult]) -> None:
     instances = tuple(dict.fromkeys(key[0] for key in results))
-    panels = split(figure, (max(6.4, 4.4 * len(instances)), 5.6), 1, len(instances), squeeze=False)[0]
+    panels = split(figure, (4.4 * len(instances), 5.6), 1, len(instances), squeeze=False)[0]
     for instance, axes in zip(instances, panels, strict=True):
         rows = dict.fromkeys(key[1:3] for key in results if key[0] == instance)
         for n, (kind, rule) in enumerate(rows):
             cells = {key[3]: result for key, result in results.items() if key[:3] == (instance, kind, rule)}
-            deltas, means = np.array(list(cells)), np.array([each.estimate for each in cells.values()])
-            bars = 2 * np.array([each.se for each in cells.values()])
-            axes.errorbar(
-                deltas,
-                means,
-                [np.minimum(bars, 0.9 * means), bars],
-                label=f"{rule}, {kind}",
-                mfc="w",
-                **STYLES[n % len(STYLES)],
-            )
+            weighted.draw_estimates(axes, cells, label=f"{rule}, {kind}", style=n)
         deltas = np.array(sorted({key[3] for key in results}))
         axes.plot(deltas, deltas, "k-", lw=1, label="delta")
         if instance == "gauss4":

@@ -10,7 +10,6 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.figures import STYLES
 from experiments.mab import common, weighted
 from experiments.report import Claim, Report, listed
 from experiments.settings import Settings
@@ -28,7 +27,7 @@ Cell = tuple[str, int]  # rule, pulls
 
 def run(options: Settings) -> Report:
     rules = RULES[::3] if options.quick else RULES
-    times = TIMES[:2] if options.quick else TIMES
+    times = TIMES[:3:2] if options.quick else TIMES
     plain = options.seeds or (2_000 if options.quick else PLAIN)
     instance = mab.gauss4()
     results: dict[Cell, RareResult] = {}
@@ -100,10 +99,7 @@ def draw(figure: Any, *, results: dict[Cell, RareResult], observed: dict[Cell, t
     axes = figure.subplots()
     for n, rule in enumerate(dict.fromkeys(rule for rule, _ in results)):
         cells = {pulls: each for (name, pulls), each in results.items() if name == rule}
-        means, bars = (np.array([getattr(each, field) for each in cells.values()]) for field in ("estimate", "se"))
-        axes.errorbar(
-            list(cells), means, [np.minimum(2 * bars, 0.9 * means), 2 * bars], label=rule, mfc="w", **STYLES[n]
-        )
+        weighted.draw_estimates(axes, cells, label=rule, style=n)
         reached = [(pulls, observed[rule, pulls][0]) for pulls in cells if observed[rule, pulls][0] > 0]
         if reached:
             label = "plain runs" if n == 0 else None

@@ -14,12 +14,10 @@ from experiments.mab import weighted
 from experiments.report import Claim, Report, listed, number
 from experiments.settings import Settings
 from jaxbandits import mab
-from jaxbandits.numerics import thresholds
 from jaxbandits.rare import RareResult
 
 DELTAS = (1e-1, 1e-2, 1e-4, 1e-6, 1e-9)
 RULES = ("TTUCB", "TaS, D", "EB-TCI", "LUCB")
-LONGEST, QUICK = 200_000, 20_000  # rounds
 QUANTILES = (0.1, 0.5, 0.9)
 
 Cell = tuple[str, float]  # rule, delta
@@ -28,15 +26,8 @@ Cell = tuple[str, float]  # rule, delta
 def run(options: Settings) -> Report:
     deltas = DELTAS[:4:3] if options.quick else DELTAS
     rules = RULES[:2] if options.quick else RULES
-    instance, longest = mab.gauss4(), QUICK if options.quick else LONGEST
-    results: dict[Cell, RareResult] = {}
-    for rule in rules:
-        for delta in deltas:
-            # The keys of `rare_delta`, whose stored runs serve here too.
-            name = f"mab rare delta, gauss4, gk16, {rule}, {delta:g}"
-            results[rule, delta] = weighted.error(
-                name, rule, instance, delta, thresholds.gk16, options=options, max_rounds=longest
-            )
+    instance = mab.gauss4()
+    results = {(rule, delta): weighted.on_gauss4(rule, delta, options=options) for rule in rules for delta in deltas}
     return Report(
         "How rules err on four Gaussian arms, threshold gk16",
         [],

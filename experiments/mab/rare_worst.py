@@ -14,7 +14,6 @@ from jaxbandits.rare import RareResult
 
 GAPS = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 DELTAS = (0.1, 1e-4)
-LONGEST, QUICK = 200_000, 20_000  # rounds
 
 Cell = tuple[float, float, float]  # delta, smaller gap, larger gap
 
@@ -26,16 +25,10 @@ def run(options: Settings) -> Report:
     for delta in deltas:
         for n, small in enumerate(gaps):
             for large in gaps[n:]:
+                instance = mab.gaussian((0.0, -small, -large))
+                build = weighted.building("TTUCB", delta, thresholds.gk16, instance.problem.arms)
                 name = f"mab rare worst, {delta:g}, {small:g}, {large:g}"
-                results[delta, small, large] = weighted.error(
-                    name,
-                    "TTUCB",
-                    mab.gaussian((0.0, -small, -large)),
-                    delta,
-                    thresholds.gk16,
-                    options=options,
-                    max_rounds=QUICK if options.quick else LONGEST,
-                )
+                results[delta, small, large] = weighted.error(name, build, instance, options=options, delta=delta)
     return Report(
         "The error of TTUCB with gk16, over delta, for three Gaussian arms",
         [],

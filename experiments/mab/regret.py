@@ -13,7 +13,7 @@ import numpy as np
 
 from experiments import study
 from experiments.claims import between
-from experiments.figures import legend_below
+from experiments.figures import legend_below, split
 from experiments.mab import common
 from experiments.report import Claim, Columns, Line, Report, listed
 from experiments.settings import Settings
@@ -50,7 +50,7 @@ def run(options: Settings) -> Report:
         f"Regret of Bernoulli arms over {horizon:,} pulls",
         cells,
         claims(cells.lines, constants, horizon),
-        draw=partial(draw, sweeps=cells.sweeps, constants=constants, marks=marks),
+        draw=partial(draw, sweeps=cells.sweeps, constants=constants),
         notes=(
             "UCB1 has its proved radius (exploration 2), KL-UCB and Bayes-UCB the recommended c = 0. "
             + "; ".join(f"{name}: C = {value:.2f}" for name, value in constants.items())
@@ -99,14 +99,11 @@ def claims(lines: Mapping[study.Key, Line], constants: dict[str, float], horizon
     return claims
 
 
-def draw(
-    figure: Any, *, sweeps: Mapping[study.Key, Results], constants: dict[str, float], marks: tuple[int, ...]
-) -> None:
-    figure.set_size_inches(9.6, 4.8)
-    for (name, constant), axes in zip(constants.items(), figure.subplots(1, 2), strict=True):
-        both = concatenate({rule: each for (where, rule), each in sweeps.items() if where == name}, name="rule")
-        common.in_our_styles(both.plot(y="curve.regret", by="rule", ax=axes, log="xy"))
-        axes.plot(marks, constant * np.log(marks), color="k", lw=1.5, ls=(0, (6, 2)), label="C log t")
+def draw(figure: Any, *, sweeps: Mapping[study.Key, Results], constants: dict[str, float]) -> None:
+    for (name, constant), axes in zip(constants.items(), split(figure, (9.6, 4.8), 1, 2), strict=True):
+        results = concatenate({rule: each for (where, rule), each in sweeps.items() if where == name}, name="rule")
+        bound = "C log t", lambda t, constant=constant: constant * np.log(t)
+        results.plot(y="curve.regret", bound=bound, ax=axes, log="xy")
         axes.set(title=name, xlabel="pulls", ylabel="")
         axes.get_legend().remove()
     figure.axes[0].set_ylabel("regret")

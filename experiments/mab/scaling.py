@@ -11,8 +11,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.figures import STYLES, ticks
-from experiments.report import Claim, Report
+from experiments import study
+from experiments.report import Claim, Line, Report, means
 from experiments.settings import Settings
 from experiments.simulate import simulate
 from jaxbandits import mab
@@ -33,10 +33,11 @@ def run(options: Settings, *, gap: float = GAP) -> Report:
     arms = ARMS[:3:2] if options.quick else ARMS
     # Streams and stores would hide the speed of the sweep itself.
     options = options._replace(store=None, executor=None)
-    rates = {rule: np.array([rate(rule, K, gap, options) for K in arms]) for rule in RULES}
+    cells = study.crossed({"rule": RULES, "K": arms}, lambda rule, K: Line("", rate(rule, K, gap, options)))
+    rates = {rule: means(lines) for rule, lines in study.by(cells, "rule").items()}
     work = {rule: values * np.array(arms) for rule, values in rates.items()}
     spread = {rule: float(values[-1] / np.max(values)) for rule, values in work.items()}
-    device = jax.devices()[0].device_kind
+    most = max(values[0] for values in work.values())
     return Report(
         "Rounds per second against the number of arms",
         [],
@@ -49,9 +50,22 @@ def run(options: Settings, *, gap: float = GAP) -> Report:
             for rule in RULES
         ],
         {"arms": np.array(arms)} | rates,
-        partial(draw, arms=arms, rates=rates),
-        notes=(f"On {device}, float64, {LANES} lanes per batch, without compilation. Measured once, on one machine.",),
-        grid=[{"K": str(K)} | {rule: f"{rates[rule][n]:.2e}" for rule in RULES} for n, K in enumerate(arms)],
+        study.figure(
+            cells,
+            "K",
+            references={"1 / K": most / np.array(arms)},
+            x_ticks=True,
+            xscale="log",
+            yscale="log",
+            xlabel="arms K",
+            ylabel="rounds per second",
+            title="Speed against arms",
+        ),
+        notes=(
+            f"On {jax.devices()[0].device_kind}, float64, {LANES} lanes per batch, without compilation. Measured once, "
+            "on one machine.",
+        ),
+        grid=study.across(cells, "rule", cell=lambda line: f"{line.ours:.2e}"),
     )
 
 
@@ -67,14 +81,3 @@ def rate(rule: str, K: int, gap: float, options: Settings) -> float:
     batches = side_by_side(local_mesh()) * local_mesh().size  # so that every core has one
     stats = simulate(name, build, options=options, seeds=batches * LANES, max_rounds=rounds, lanes=LANES).stats
     return stats.rounds / stats.seconds
-
-
-def draw(figure: Any, *, arms: tuple[int, ...], rates: dict[str, np.ndarray]) -> None:
-    axes = figure.subplots()
-    for style, (rule, values) in enumerate(rates.items()):
-        axes.plot(arms, values, label=rule, mfc="w", **STYLES[style])
-    first = max(values[0] for values in rates.values())
-    axes.plot(arms, first * arms[0] / np.array(arms), color="k", lw=1, ls=":", label="1 / K")
-    axes.set(xscale="log", yscale="log", xlabel="arms K", ylabel="rounds per second", title="Speed against arms")
-    ticks(axes, arms)
-    axes.legend()

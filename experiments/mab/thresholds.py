@@ -13,10 +13,10 @@ import numpy as np
 
 from experiments import study
 from experiments.claims import interval
-from experiments.figures import STYLES, errorbars, ticks
+from experiments.figures import STYLES, points, ticks
 from experiments.mab import common
 from experiments.mab.common import DELTA
-from experiments.report import Claim, Columns, Line, Report, listed, means, plus_minus
+from experiments.report import Claim, Columns, Line, Report, listed, plus_minus
 from experiments.settings import Settings
 from jaxbandits import Results, mab
 from jaxbandits.numerics import thresholds
@@ -92,11 +92,10 @@ def draw(figure: Any, *, lines: Mapping[Key, Line], at_mean: dict[Key, float]) -
     axes = figure.subplots()
     for style, name in enumerate(KINDS):
         keys = [key for key in lines if key[0] == name]
-        x, y = [at_mean[key] for key in keys], means(lines[key] for key in keys)
-        errorbars(axes, x, y, [lines[key].se for key in keys], label=name, style=style, linestyle="")
-        for value, height, key in zip(x, y, keys, strict=True):
-            color = STYLES[style]["color"]
-            axes.annotate(key[1], (value, height), (6, -10), textcoords="offset points", fontsize=8, color=color)
+        points(axes, [at_mean[key] for key in keys], [lines[key] for key in keys], name, style)
+        for key in keys:
+            point, color = (at_mean[key], lines[key].ours), STYLES[style]["color"]
+            axes.annotate(key[1], point, (6, -10), textcoords="offset points", fontsize=8, color=color)
     axes.set(xlabel="threshold at the mean", ylabel="pulls until the stop", title="TTUCB: cost of a threshold")
     ticks(axes, range(4, 26, 4))
     axes.legend()

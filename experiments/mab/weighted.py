@@ -9,17 +9,30 @@ from typing import Any
 import jax
 import numpy as np
 
+from experiments.figures import STYLES, errorbars
 from experiments.mab import common
 from experiments.settings import Settings
 from experiments.simulate import folder_name, when_free
 from jaxbandits import mab, rare
+from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.rare import RareResult
 
-QUICK = (2048, 512, 512, 512)  # runs of the rounds of a learning
+QUICK = {"rounds": (2048, 512, 512, 512), "relative_error": 0.2, "most_runs": 8192}
+# Budgets of rounds, by the smallest delta that they serve: at small delta errors come late.
+LONGEST = {1e-2: 20_000, 1e-6: 100_000, 0.0: 300_000}
+LONGEST_QUICK = {1e-2: 5_000, 0.0: 10_000}
+
+Build = Callable[[Any, Any], tuple]
 
 
-def building(rule: str, delta: float, threshold: Callable[..., Threshold], arms: int) -> Callable[..., tuple]:
+def longest(delta: float, options: Settings) -> int:
+    """Returns the budget of rounds at a delta."""
+    budgets = LONGEST_QUICK if options.quick else LONGEST
+    return next(rounds for least, rounds in budgets.items() if delta >= least)
+
+
+def building(rule: str, delta: float, threshold: Callable[..., Threshold], arms: int) -> Build:
     """Returns the build of a rule, which makes the same algorithm whatever the means are."""
     evidence = threshold(arms=arms)
 
@@ -33,29 +46,25 @@ def building(rule: str, delta: float, threshold: Callable[..., Threshold], arms:
 def settings_of(name: str, options: Settings) -> dict[str, Any]:
     """Returns the arguments that all estimates share; the key comes from the name."""
     print(f"\n{name}", file=sys.stderr)
-    quick = {"rounds": QUICK, "relative_error": 0.2, "most_runs": 16_384} if options.quick else {}
     return {
         "key": jax.random.key(zlib.crc32(name.encode())),
         "store": options.store and options.store / folder_name(name),
         "lanes": options.lanes,
-        **quick,
+        **(QUICK if options.quick else {}),
     }
 
 
-def error(
-    name: str,
-    rule: str,
-    instance: mab.Instance,
-    delta: float,
-    threshold: Callable[..., Threshold],
-    *,
-    options: Settings,
-    max_rounds: int,
-) -> RareResult:
-    """Estimates the probability that a rule stops with a wrong answer."""
-    build = building(rule, delta, threshold, instance.problem.arms)
-    settings = settings_of(name, options)
-    return when_free(partial(rare.error_probability, build, instance, max_rounds=max_rounds, **settings))
+def error(name: str, build: Build, instance: Any, *, options: Settings, delta: float) -> RareResult:
+    """Estimates the probability that a rule stops with a wrong answer, within the budget of this delta."""
+    call = partial(rare.error_probability, build, instance, max_rounds=longest(delta, options))
+    return when_free(partial(call, **settings_of(name, options)))
+
+
+def on_gauss4(rule: str, delta: float, *, options: Settings) -> RareResult:
+    """Estimates the error of a rule with gk16 on `gauss4`: several experiments share these runs."""
+    instance = mab.gauss4()
+    build = building(rule, delta, thresholds.gk16, instance.problem.arms)
+    return error(f"mab rare delta, gauss4, gk16, {rule}, {delta:g}", build, instance, options=options, delta=delta)
 
 
 def shown(result: RareResult) -> str:
@@ -79,3 +88,14 @@ def warnings_of(results: dict[tuple, RareResult]) -> tuple[str, ...]:
         for key, result in results.items()
         if result.trust != "ok"
     )
+
+
+def draw_estimates(axes: Any, cells: dict[Any, RareResult], *, label: str, style: int) -> None:
+    """Draws estimates by their x, with bars of two standard errors; hollow marks are estimates with warnings."""
+    x, y, se = (
+        np.array(each) for each in (list(cells), *zip(*((r.estimate, r.se) for r in cells.values()), strict=True))
+    )
+    errorbars(axes, x, y, se, label=label, style=style)
+    is_trusted = np.array([each.trust == "ok" for each in cells.values()])
+    filled = {"marker": STYLES[style]["marker"], "color": STYLES[style]["color"], "linestyle": "", "zorder": 3}
+    axes.plot(x[is_trusted], y[is_trusted], **filled)

@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from experiments.figures import STYLES, band
 from experiments.report import STANDARD_ERRORS, Claim, Report, line, mean_se
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import Results, cpe, record
+from jaxbandits import Results, concatenate, cpe, record
 from jaxbandits.base import Decision
 
 HORIZON = 10_000
@@ -44,7 +43,7 @@ def run(options: Settings) -> Report:
             ),
         ],
         {f"{rule}.{name}": sweeps[rule].columns[name] for rule in RULES for name in ("seed", "curve.regret")},
-        partial(draw, sweeps=sweeps, at=at),
+        partial(draw, results=concatenate(sweeps, name="rule")),
         notes=("Pseudo-regret, the sum of <means, x* - x>; the four plays of the cover are counted.",),
         grid=[
             {"plays": f"{mark:,}"} | {rule: f"{mean[rule][n]:.0f} +- {se[rule][n]:.0f}" for rule in RULES}
@@ -79,11 +78,6 @@ def agrees(rule: str, mean: np.ndarray, se: np.ndarray) -> Claim:
     )
 
 
-def draw(figure: Any, *, sweeps: dict[str, Results], at: tuple[int, ...]) -> None:
-    axes = figure.subplots()
-    for style, (rule, each) in enumerate(sweeps.items()):
-        lost = each.columns["curve.regret"]
-        axes.plot(at, lost.mean(axis=0), label=rule, mfc="w", **STYLES[style])
-        band(axes, at, *np.quantile(lost, (0.1, 0.9), axis=0), style)
-    axes.set(xscale="log", xlabel="plays", ylabel="regret, and 10 to 90 % of the runs", title="Spanning trees, E20")
-    axes.legend()
+def draw(figure: Any, *, results: Results) -> None:
+    axes = results.plot(y="curve.regret", band="quantiles", log="x", ax=figure.subplots())
+    axes.set(xlabel="plays", ylabel="regret (median, 5 % to 95 %)", title="Spanning trees, E20")

@@ -18,9 +18,10 @@ tables of tasks. `concatenate` joins the results of several sweeps, and `compare
 store, `process_pool` makes an executor of this machine's cores or GPUs, and `task_key` returns the key with which `run`
 repeats a single task of a sweep.
 
-The packages, each of which imports only the ones before it: `run` (one task: the loop over rounds, tapes, records),
-`scalars` (rounds on vectors over lanes, for accelerators), `results` (columns and their statistics), `store` (finished
-runs on disk), `sweep` (lanes, programs, the queue), `cluster` (shards and workers).
+The packages, each of which imports only the ones before it: `programs` (the cache of compiled programs), `run` (one
+task: the loop over rounds, tapes, records), `scalars` (rounds on vectors over lanes, for accelerators), `results`
+(columns and their statistics), `store` (finished runs on disk), `sweep` (lanes, their program, the queue), `cluster`
+(shards and workers).
 
 **Store and resume.** With `store=`, finished runs go to a folder of Parquet files, at first every second, later every
 half a minute. A sweep that was killed, interrupted or ran out of disk resumes when it is called again. Finished runs
@@ -51,10 +52,11 @@ folder, or have no store, run a shard in memory and return its runs, so that a l
 process in which JAX has run, made by `os.fork()`, hangs at its first sweep: start new processes ("spawn"). The
 tutorials (`experiments/tutorials`) have scripts for processes, Dask, SLURM and GPUs.
 
-Within a process a program is compiled once: a second sweep of the same `build` under another key, or with other values
-in a table of as many rows, compiles nothing. `jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled
-programs from one process to the next, so that shards of one machine compile only once. Tracing, the smaller part,
-remains. `logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
+Within a process a program is lowered and compiled once: a second sweep of the same `build` under another key, or with
+other values in a table of as many rows, only traces it (`jaxbandits.engine.programs`).
+`jax.config.update("jax_compilation_cache_dir", DIR)` keeps compiled programs from one process to the next, so that
+shards of one machine compile only once. Tracing and lowering, the smaller part, remain.
+`logging.getLogger("jaxbandits")` reports what is compiled, resumed and written.
 """
 
 from jaxbandits.engine.cluster.workers import process_pool

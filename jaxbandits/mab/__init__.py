@@ -1,7 +1,8 @@
 """Arms without structure: identification of the best arm, and regret.
 
-A pull of arm a pays a normal reward of mean mu_a and known variance, or 0 or 1. The goal is to identify the arm with
-the largest mean, with error probability at most delta, in as few pulls as possible.
+A pull of arm a pays a normal reward of mean mu_a and known variance, 0 or 1, a Poisson number of events, or an
+exponential waiting time. The goal is to identify the arm with the largest mean, with error probability at most delta,
+in as few pulls as possible.
 
     >>> import jax, jaxbandits
     >>> from jaxbandits import mab
@@ -31,6 +32,21 @@ threshold is a heuristic that experiments use.
 | `batched_elimination` | as above in batches that grow: the arms to drop are looked for at their ends alone |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 
+With `question=` these rules also answer other questions than which arm is the best.
+
+| question | answer | rules |
+| --- | --- | --- |
+| `BestArm(epsilon)` | an arm within epsilon of the best | all of fixed confidence |
+| `TopM(m)` | the m best arms | `uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c` |
+| `Above(level)` | all arms above a level | `uniform`, `tas`, `eb_tc` |
+| `GoodArm(level)` | one arm above a level, or K: there is none | `uniform`, `eb_tc` |
+| `AllGood(epsilon)` | all arms within epsilon of the best | `uniform`, `tas`, `eb_tc` |
+
+    >>> algorithm = mab.eb_tc(instance.problem, question=mab.TopM(2), leader_share="ids", delta=0.1)
+    >>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+    >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
+    True
+
 Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
 `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
@@ -48,16 +64,21 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `bayes_ucb`, `thompson` | the arm with the best posterior quantile, or draw |
 | `moss`, `moss_anytime` | the arm with the best minimax optimal bound, with and without a known horizon |
 
-Ties: two Bernoulli arms often have equal counts and means. All rules break such ties by lots (`numerics.ties`), drawn
-anew at every pull, so the distribution of a run does not depend on the order of the arms. A run stays a function of its
-key: its state holds the random bits of its lots. Papers do not specify these ties, except the uniform challenger in
-`t3c`. Normal rewards do not tie, and most of their runs draw no lots. Two rules do: `ttucb`, because all challengers
-with a mean above the leader's cost 0, and `continuous_rejects`, which may end in mid-turn. In `tas` and `ugape` the
-first of equal counts comes first. `uniform`, `successive_elimination`, `batched_elimination`, the uniform pulls of
-`m_ucb` and the first K pulls of every rule except `exp3` and `exp3_ix` take arms in the order of their numbers.
-`discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
+Ties: two Bernoulli or Poisson arms often have equal counts and means. All rules break such ties by lots
+(`numerics.ties`), drawn anew at every pull, so the distribution of a run does not depend on the order of the arms. A
+run stays a function of its key: its state holds the random bits of its lots. Papers do not specify these ties, except
+the uniform challenger in `t3c`. Normal and exponential rewards do not tie, and most of their runs draw no lots. Two
+rules do: `ttucb`, because all challengers with a mean above the leader's cost 0, and `continuous_rejects`, which may
+end in mid-turn. In `tas` and `ugape` the first of equal counts comes first. `uniform`, `successive_elimination`,
+`batched_elimination`, the uniform pulls of `m_ucb` and the first K pulls of every rule except `exp3` and `exp3_ix` take
+arms in the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
-`mab.gaussian(means, noise_scale=1.0)` and `mab.bernoulli(means)` make instances from any means.
+`mab.gaussian(means, noise_scale=1.0)`, `mab.bernoulli(means)`, `mab.poisson(means)` and `mab.exponential(means)` make
+instances from any means. `mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the
+divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
+sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
+take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
+`ucb_e`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
@@ -93,8 +114,25 @@ from jaxbandits.mab._algorithms.ucb_e import ucb_e
 from jaxbandits.mab._algorithms.ugape import ugape
 from jaxbandits.mab._algorithms.uniform import uniform
 from jaxbandits.mab._problem.environment import Pull, Rewards, environment
-from jaxbandits.mab._problem.instances import Instance, audibert1, bernoulli, gauss4, gaussian, gk1, gk2, is_right
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian
+from jaxbandits.mab._problem.instances import (
+    Instance,
+    audibert1,
+    bernoulli,
+    bounded,
+    exponential,
+    gauss4,
+    gaussian,
+    gk1,
+    gk2,
+    is_right,
+    poisson,
+)
+from jaxbandits.mab._problem.problems import Bernoulli, Bounded, Exponential, Gaussian, Poisson
+from jaxbandits.mab._problem.questions.above import Above
+from jaxbandits.mab._problem.questions.all_good import AllGood
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._problem.questions.good_arm import GoodArm
+from jaxbandits.mab._problem.questions.top_m import TopM
 from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
@@ -107,22 +145,31 @@ from jaxbandits.mab._theory.complexity import (
 from jaxbandits.mab._theory.diagnostics import Estimate, estimates
 
 __all__ = [
+    "Above",
+    "AllGood",
     "Bernoulli",
+    "BestArm",
+    "Bounded",
     "CharacteristicTime",
     "Estimate",
+    "Exponential",
     "Gaussian",
+    "GoodArm",
     "Hardness",
     "Instance",
     "IxConstants",
     "LilConstants",
     "LogFactor",
     "MUcbConstants",
+    "Poisson",
     "Pull",
     "Rewards",
+    "TopM",
     "audibert1",
     "batched_elimination",
     "bayes_ucb",
     "bernoulli",
+    "bounded",
     "characteristic_time",
     "continuous_rejects",
     "discounted_ucb",
@@ -134,6 +181,7 @@ __all__ = [
     "exp3_gamma",
     "exp3_ix",
     "exp3_ix_constants",
+    "exponential",
     "gauss4",
     "gaussian",
     "gk1",
@@ -151,6 +199,7 @@ __all__ = [
     "m_ucb_constants",
     "moss",
     "moss_anytime",
+    "poisson",
     "recorded",
     "sequential_halving",
     "sliding_window_ucb",

@@ -103,14 +103,12 @@ def _log_mass(k: Array, n: Array, p: Array) -> Array:
     at_end = (k <= 0) | (k >= n)
     inner = jnp.where(at_end, n / 2, k)
     failures = n - inner
-    middle = (
-        -n * bernoulli_kl(inner / n, p) - jnp.log(inner * failures / n) / 2 - _stirling(inner) - _stirling(failures)
-    )
-    end = jnp.where(k <= 0, n * jnp.log1p(-p), n * jnp.log(p)) - _stirling(n) + 0.5 * math.log(2 * math.pi)
+    middle = -n * bernoulli_kl(inner / n, p) - jnp.log(inner * failures / n) / 2 - stirling(inner) - stirling(failures)
+    end = jnp.where(k <= 0, n * jnp.log1p(-p), n * jnp.log(p)) - stirling(n) + 0.5 * math.log(2 * math.pi)
     return jnp.where(at_end, end, middle)
 
 
-def _stirling(k: Array) -> Array:
+def stirling(k: Array) -> Array:
     """Computes the error of Stirling's formula for log k!, k >= 1."""
     inverse = 1 / jnp.maximum(k, 1)
     square = inverse * inverse

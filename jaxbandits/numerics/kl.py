@@ -1,4 +1,7 @@
-"""Bernoulli relative entropy and its inverses, by two steps of a third-order method that lose no digits near p."""
+"""Relative entropies of rewards by their means; the inverses of Bernoulli's, in two steps that lose no digits near p.
+
+Inverses of the others are in `numerics.excess`.
+"""
 
 from functools import partial
 
@@ -25,6 +28,36 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
     """
     p, q = jnp.broadcast_arrays(p, q)
     return _side(p, q, q - p) + _side(1 - p, 1 - q, p - q)
+
+
+@partial(jax.jit, inline=True)
+def poisson_kl(p: Array, q: Array) -> Array:
+    """Computes p log(p/q) - p + q, with 0 log 0 = 0.
+
+    Args:
+        p: float (...), mean, at least 0.
+        q: float (...), mean, at least 0, of p's dtype.
+
+    Returns:
+        float (...), at least 0; inf if q is 0 and p is not.
+    """
+    p, q = jnp.broadcast_arrays(p, q)
+    return _side(p, q, q - p)
+
+
+@partial(jax.jit, inline=True)
+def exponential_kl(p: Array, q: Array) -> Array:
+    """Computes p/q - 1 - log(p/q).
+
+    Args:
+        p: float (...), mean, positive.
+        q: float (...), mean, positive, of p's dtype.
+
+    Returns:
+        float (...), at least 0.
+    """
+    p, q = jnp.broadcast_arrays(p, q)
+    return _side(q, p, p - q) / q
 
 
 @partial(jax.jit, inline=True)

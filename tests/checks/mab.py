@@ -15,8 +15,10 @@ INSTANCE = mab.Instance(PROBLEM, MEANS)
 DEFAULT = {"dtype": ("none",)}
 TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1}
 TOP_TWO = TEST | {"leader_share": 0.5}
+ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0}
+UNASKED = {"question": None}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
-OPTIONAL = {"threshold": ("none",)}
+OPTIONAL = {"threshold": ("none",), "question": ("none",)}
 
 
 def _tested(factory, **more):
@@ -30,11 +32,18 @@ CALLS = {
     "bernoulli": Call(mab.bernoulli, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "characteristic_time": Call(
         mab.characteristic_time,
-        {"problem": PROBLEM, "means": MEANS, "leader_share": 0.5, "epsilon": 0.1},
-        fine={"leader_share": ("none",)},
+        {"problem": PROBLEM, "means": MEANS, "question": None, "leader_share": 0.5, "epsilon": 0.1},
+        fine={"leader_share": ("none",), "question": ("none",)},
     ),
-    "eb_tc": Call(mab.eb_tc, TOP_TWO, fine=OPTIONAL),
-    "eb_tci": Call(mab.eb_tci, TOP_TWO, fine=OPTIONAL),
+    "characteristic_time, question": Call(
+        mab.characteristic_time,
+        {"problem": PROBLEM, "means": MEANS, "question": mab.TopM(2), "leader_share": None, "epsilon": 0.0},
+        fine={"leader_share": ("none",), "question": ("none",)},
+    ),
+    "eb_tc": Call(mab.eb_tc, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "eb_tc, question": Call(mab.eb_tc, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
+    "eb_tci": Call(mab.eb_tci, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "eb_tci, question": Call(mab.eb_tci, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
     "environment": Call(
         mab.environment,
         {
@@ -57,6 +66,9 @@ CALLS = {
         fine={"rewards": ("nan_inside", "ragged"), "algorithm": ("none",), "dtype": ("none",)},
     ),
     "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
+    "bounded": Call(mab.bounded, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
+    "exponential": Call(mab.exponential, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
+    "poisson": Call(mab.poisson, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "gk1": Call(mab.gk1, {"dtype": "float64"}, fine=DEFAULT),
     "gk2": Call(mab.gk2, {"dtype": "float64"}, fine=DEFAULT),
     "gauss4": Call(mab.gauss4, {"dtype": "float64"}, fine=DEFAULT),
@@ -67,7 +79,21 @@ CALLS = {
         {"problem": PROBLEM, "state": mab.ucb1(PROBLEM).init(jax.random.key(0))},
         fine={"state": ("nan_inside",)},  # state of a run that ended as NONFINITE
     ),
-    "is_right": Call(mab.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
+    "is_right": Call(
+        mab.is_right,
+        {"instance": INSTANCE, "answer": 1, "question": None, "epsilon": 0.1},
+        fine={"question": ("none",)},
+    ),
+    "is_right, question": Call(
+        mab.is_right,
+        {
+            "instance": INSTANCE,
+            "answer": np.array([False, True, True]),
+            "question": mab.Above(0.3),
+            "epsilon": 0.1,
+        },
+        fine={"question": ("none", "level, negative", "level, zero")},
+    ),
     "kl_lucb": _tested(mab.kl_lucb),
     "lai_robbins": Call(mab.lai_robbins, {"instance": INSTANCE}),
     "lil_ucb": Call(
@@ -79,12 +105,13 @@ CALLS = {
     "lucb": _tested(mab.lucb),
     "successive_elimination": Call(mab.successive_elimination, {"problem": PROBLEM, "delta": 0.1}),
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
-    "t3c": Call(mab.t3c, TOP_TWO, fine=OPTIONAL),
-    "tas": _tested(mab.tas, tracking="D", replan_every=2),
-    "ttts": Call(mab.ttts, TOP_TWO, fine=OPTIONAL),
-    "ttucb": Call(mab.ttucb, TOP_TWO | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
+    "t3c": Call(mab.t3c, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "t3c, question": Call(mab.t3c, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
+    "tas": _tested(mab.tas, **UNASKED, tracking="D", replan_every=2),
+    "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape),
-    "uniform": _tested(mab.uniform),
+    "uniform": _tested(mab.uniform, **UNASKED),
     "bayes_ucb": Call(
         mab.bayes_ucb, {"problem": PROBLEM, "factor": mab.LogFactor(100, 5.0)}, fine={"factor": ("none",)}
     ),

@@ -66,9 +66,18 @@ CALLS = {
     "log_t": Call(thresholds.log_t, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",)}),
     "gk_union": Call(thresholds.gk_union, {"arms": 3, "comparisons": 2.0}),
     "kl_lucb": Call(thresholds.kl_lucb, {"arms": 3, "exponent": 1.1, "constant": 405.5}),
+    "kt": Call(thresholds.kt, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",), "comparisons": ("none",)}),
     "kk_pair": Call(
         thresholds.kk_pair, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",), "comparisons": ("none",)}
     ),
+    **{
+        made.__name__: Call(
+            made,
+            {"scale": 2.0, "arms": 3, "comparisons": 2.0},
+            fine={"arms": ("none",), "comparisons": ("none",)},
+        )
+        for made in (thresholds.poisson_mixture, thresholds.exponential_mixture)
+    },
     "kk_all": Call(thresholds.kk_all, {"arms": 3}),
     "ellipsoid": Call(
         thresholds.ellipsoid,

@@ -30,8 +30,10 @@ FAMILIES = TABLES[:8]
 OPTIONS = (
     *(fullbandit.Pace, fullbandit.Sampling, kcenter.KL, kcenter.Lemma1, kcenter.Lil),
     *(kcenter.Dimensions, kcenter.Distances, mab.Bernoulli, mab.Gaussian),
+    *(mab.Poisson, mab.Exponential),
     *(cpe.Chen, linear.Leap, linear.Posterior, linear.Proved),
     *(mab.LogFactor, feedback.Geometric),
+    *(mab.Above, mab.AllGood, mab.BestArm, mab.GoodArm, mab.TopM),
     *(kernel.SquaredExponential, kernel.Matern),
 )
 WORD, NUMBER = "no such word", 1.5
@@ -66,9 +68,21 @@ TOO_LARGE |= {"union_power": 3, "linear.lingape.leap": 2**21, "linear.peps.draws
 TOO_LARGE |= {"linear.xy_static.growth": 1.0, "linear.xy_static_exact.growth": 1.0, "cpe.perfect_matchings.n": 7}
 TOO_LARGE |= {"cpe.top_k.k": 3, "cpe.sites.k": 3, "cpe.table.quota": 5, "cpe.water.demand": 5, "cpe.st_paths.t": 3}
 TOO_LARGE |= {"cpe.radius_top_k.k": 3, "tau": 3, "numerics.alpha_dks.k": 6, "numerics.quadratic_maximization.k": 4}
-TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1}
+TOO_LARGE |= {"mab.exp3.gamma": 1.1, "mab.m_ucb.gamma": 1.1, "TopM.m": 3}
 # Numbers of which a positive one is too small.
-TOO_SMALL = dict.fromkeys(("K", "Bernoulli.arms", "Gaussian.arms", "linear.soare.d", "linear.canonical.d"), 1)
+TOO_SMALL = dict.fromkeys(
+    (
+        "K",
+        "Bernoulli.arms",
+        "Gaussian.arms",
+        "Poisson.arms",
+        "Exponential.arms",
+        "Bounded.arms",
+        "linear.soare.d",
+        "linear.canonical.d",
+    ),
+    1,
+)
 TOO_SMALL |= {"Leap.most": 1, "linear.sphere.d": 1, "cpe.top_k.m": 1, "cpe.best_arm.m": 1, "cpe.oracle.arms": 1}
 TOO_SMALL |= {"cpe.complete_graph.nodes": 2, "cpe.complete_graph.bonus": 0.1, "cpe.implicit_time.c": 0.1}
 TOO_SMALL |= {"cpe.find_bi_monotone_violation.samples": 1, "numerics.theorem1_ratio.k": 1}
@@ -76,7 +90,14 @@ TOO_SMALL |= {"numerics.kl_lucb.exponent": 1, "numerics.kl_lucb.constant": 405}
 TOO_SMALL |= {"mab.sliding_window_ucb.window": 2, "mab.m_ucb.window": 1, "mab.batched_elimination.growth": 1}
 # Arrays whose entries must not be negative.
 UNSIGNED = {"allocation", "ratios", "sizes", "coef", "p", "low", "capacities", "limits", "row_costs", "column_costs"}
-UNSIGNED |= {"radii", "counts", "numerics.design.weights", "fullbandit.make_design.weights", "mab.bernoulli.means"}
+UNSIGNED |= {
+    "radii",
+    "counts",
+    "numerics.design.weights",
+    "fullbandit.make_design.weights",
+    "mab.bernoulli.means",
+    "mab.bounded.means",
+}
 UNSIGNED |= {"cpe.discrete.weights", "cpe.discrete.values", "cpe.constant.values", "numerics.partition.groups"}
 # Arrays whose entries must lie in [0, 1].
 SHARES = {"p", "low", "cpe.discrete.values", "cpe.constant.values", "mab.bernoulli.means"}

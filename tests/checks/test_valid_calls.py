@@ -95,15 +95,22 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
     },
     "kernel": {"Matern": ("nu",)},
     "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)}
-    | {"recorded": ("rewards",)},
+    | {"recorded": ("rewards",)}
+    | dict.fromkeys(
+        ("characteristic_time, question", "eb_tc, question", "eb_tci, question", "t3c, question"), ("epsilon",)
+    ),
     "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "Matern": ("nu",)},
 }
 
 
 def evidence(threshold):
-    counts = jnp.asarray([20, 30] if threshold.__name__ == "kk_pair" else [20, 30, 25])
+    name = threshold.__name__
+    kind = name.removesuffix("_mixture")
+    counts = jnp.asarray([20, 30] if name in ("kk_pair", "kt") or name != kind else [20, 30, 25])
     statistics = Evidence(jnp.asarray(75), counts, log_det=jnp.asarray(2.0), least_eigenvalue=jnp.asarray(9.0))
-    return threshold(0.1, statistics)
+    return threshold(
+        0.1, statistics._replace(sums=jnp.asarray([15.0, 40.0]), law=kind.capitalize() if name != kind else None)
+    )
 
 
 # Calls of functions that are results.

@@ -1,6 +1,7 @@
 """Cases of the conformance suite: bandits without structure."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from contract.case import Case
@@ -10,13 +11,20 @@ from jaxbandits.base import Algorithm
 from jaxbandits.numerics import thresholds
 
 MEANS = (0.2, 0.7, 0.4)
+HALF = partial(mab.gaussian, noise_scale=0.5)
 
 
-def _mab(factory: Callable[..., Algorithm], *, ones: bool = False, **defaults: Any):
+def _mab(
+    factory: Callable[..., Algorithm],
+    *,
+    ones: bool = False,
+    law: Callable[..., mab.Instance] | None = None,
+    **defaults: Any,
+):
     """Makes a case of three arms, the second best trailing by 0.3."""
 
     def make(dtype, shown=None, **hyperparameters):
-        instance = mab.bernoulli(MEANS, dtype=dtype) if ones else mab.gaussian(MEANS, noise_scale=0.5, dtype=dtype)
+        instance = (law or (mab.bernoulli if ones else HALF))(MEANS, dtype=dtype)
         settings = defaults | hyperparameters
         algorithm = factory(instance.problem if shown is None else shown(instance.problem), **settings)
         return algorithm, mab.environment(instance, algorithm)
@@ -52,6 +60,22 @@ def _bayes_ucb(problem, *, horizon=60, c=5.0):
     return mab.bayes_ucb(problem, factor=mab.LogFactor(horizon, c))
 
 
+def _above(problem, *, level=0.3, **settings):
+    return mab.eb_tc(problem, question=mab.Above(level), **settings)
+
+
+def _tas_above(problem, *, level=0.3, **settings):
+    return mab.tas(problem, question=mab.Above(level), **settings)
+
+
+def _good(problem, *, level=0.3, **settings):
+    return mab.eb_tc(problem, question=mab.GoodArm(level), **settings)
+
+
+def _all_good(problem, *, slack=0.35, **settings):
+    return mab.eb_tc(problem, question=mab.AllGood(slack), leader_share="ids", **settings)
+
+
 TEST = {"delta": (0.1, 0.001), "epsilon": (0.0, 0.15)}
 TOP_TWO = TEST | {"leader_share": (0.5, 0.2)}
 STRICT = {"threshold": thresholds.gk_union(arms=3)}
@@ -61,7 +85,34 @@ IDS = {"leader_share": "ids"}
 CASES = {
     "mab-uniform": Case(_tested(mab.uniform), TEST, STRICT),
     "eb-tc": Case(_tested(mab.eb_tc), TOP_TWO, STRICT | IDS),
+    "eb-tc-top": Case(
+        _tested(mab.eb_tc, question=mab.TopM(2)),
+        {"delta": (0.1, 0.001), "leader_share": (0.5, 0.2)},
+        IDS | {"question": mab.TopM(1)},
+    ),
+    "eb-tc-above": Case(_tested(_above, ones=True), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, is_variant=True),
+    "eb-tc-good": Case(_tested(_good), {"delta": (0.1, 0.001), "level": (0.3, 0.8)}, is_variant=True),
+    "eb-tc-all-good": Case(_tested(_all_good), {"delta": (0.1, 0.001), "slack": (0.35, 0.2)}, is_variant=True),
+    "eb-tci-top": Case(
+        _tested(mab.eb_tci, question=mab.TopM(2), ones=True), {"delta": (0.1, 0.001)}, IDS, is_variant=True
+    ),
+    "t3c-top": Case(_tested(mab.t3c, question=mab.TopM(2)), {"delta": (0.1, 0.001)}, IDS, is_variant=True),
+    "tas-above": Case(
+        _tested(_tas_above), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, {"tracking": "C"}, is_variant=True
+    ),
+    "tas-top": Case(
+        _tested(mab.tas, question=mab.TopM(2), replan_every=5),
+        {"delta": (0.1, 0.001)},
+        {"replan_every": 2},
+        is_variant=True,
+    ),
     "eb-tci": Case(_tested(mab.eb_tci, ones=True), TOP_TWO, STRICT | IDS),
+    "eb-tci-poisson": Case(
+        _tested(mab.eb_tci, law=mab.poisson),
+        TEST,
+        {"threshold": thresholds.poisson_mixture(arms=3)},
+        is_variant=True,
+    ),
     "t3c": Case(_tested(mab.t3c), TOP_TWO, STRICT | IDS),
     "ttts": Case(_tested(mab.ttts), TOP_TWO, STRICT | IDS),
     "ttts-ones": Case(_tested(mab.ttts, ones=True), {"delta": (0.1, 0.001)}, dtypes=("float64",), is_variant=True),
@@ -72,6 +123,7 @@ CASES = {
     ),
     "lucb": Case(_tested(mab.lucb), TEST, INTERVALS),
     "kl-lucb": Case(_tested(mab.kl_lucb, ones=True), TEST, INTERVALS),
+    "kl-lucb-exponential": Case(_tested(mab.kl_lucb, law=mab.exponential), TEST, is_variant=True),
     "ugape": Case(_tested(mab.ugape), TEST, INTERVALS),
     "successive-elimination": Case(_tested(mab.successive_elimination), {"delta": (0.1, 0.001)}),
     "batched-elimination": Case(

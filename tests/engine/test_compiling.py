@@ -9,7 +9,8 @@ import pytest
 from engine.toys import KEY, LIMITS, NOISE, counter, total
 
 import jaxbandits
-from jaxbandits.engine.sweep import compiling
+from jaxbandits.engine.programs import compiling
+from jaxbandits.engine.programs.identity import identity_of_types
 
 compiled = []
 jax.monitoring.register_event_duration_secs_listener(
@@ -60,6 +61,25 @@ def test_sweep_of_another_program_compiles():
         assert compilations(lambda: jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS | change))[1] > 0  # noqa: B023
 
 
+def test_second_run_of_an_algorithm_compiles_nothing():
+    def run(limit, key):
+        return jaxbandits.run(key, counter(jnp.asarray(limit)), NOISE, max_rounds=1000)
+
+    other = jax.random.key(8)  # created beforehand, since this may compile too
+    first, count = compilations(lambda: run(5, KEY))
+    assert count > 0
+    for limit, key in ((5, KEY), (5, other), (17, KEY)):
+        outcome, count = compilations(lambda: run(limit, key))  # noqa: B023
+        assert count == 0
+        assert outcome.pulls == limit
+        assert bool(outcome.state.total == first.state.total) == (limit == 5 and key is KEY)
+    longer = jaxbandits.run(KEY, counter(jnp.asarray(17)), NOISE, max_rounds=1000, chunk=7)
+    assert longer.state.total == outcome.state.total
+    with jax.disable_jit(), jax.numpy_dtype_promotion("standard"):
+        slow = jaxbandits.run(KEY, counter(jnp.asarray(2)), NOISE, max_rounds=1000, chunk=2)
+    assert slow.pulls == 2
+
+
 def doubled():
     class Pair(NamedTuple):
         value: jax.Array
@@ -70,12 +90,25 @@ def doubled():
     return Pair, double
 
 
-def test_program_with_another_class_of_the_same_name_compiles():
+@pytest.mark.parametrize("is_known", [True, False])
+def test_program_with_another_class_of_the_same_name_compiles(is_known):
     """Checks the case of a notebook whose cell with a state is run again."""
     for kind, double in (doubled(), doubled()):
         pair = kind(jnp.ones(3))
-        program = compiling.compiled(jax.jit(double).lower(pair), [None])
-        assert isinstance(program(pair), kind)
+        name = "double", identity_of_types(pair) if is_known else None
+        program = compiling.compiled(name, lambda: jax.jit(double).lower(pair))  # noqa: B023
+        assert isinstance(program.call(pair), kind)
+
+
+def test_program_without_an_identity_is_known_by_its_text():
+    def get(n):
+        return compilations(lambda: compiling.compiled(("add", None), lambda: jax.jit(lambda x: x + n).lower(1.0)))
+
+    (first, compiled_first), (second, compiled_second), (again, compiled_again) = get(1), get(2), get(1)
+    assert (compiled_first, compiled_second, compiled_again) == (1, 1, 0)
+    assert (first.call(1.0), second.call(1.0), again.call(1.0)) == (2, 3, 2)
+    assert first.seconds > 0
+    assert again.seconds == 0
 
 
 def test_program_cache_drops_the_oldest(monkeypatch):
@@ -83,7 +116,14 @@ def test_program_cache_drops_the_oldest(monkeypatch):
     monkeypatch.setattr(compiling, "_known", {})
 
     def get(n):
-        return compilations(lambda: compiling.compiled(jax.jit(lambda x: x + n).lower(1.0), [None]))[1]
+        return compilations(lambda: compiling.compiled(("add", n), lambda: jax.jit(lambda x: x + n).lower(1.0)))[1]
 
     assert [get(n) for n in (1, 2, 1, 3, 1, 2)] == [1, 1, 0, 1, 0, 1]
     assert len(compiling._known) == 2
+
+
+def test_stats_tell_what_xla_took(first):
+    assert 0 < first.stats.xla_seconds < first.stats.compile_seconds
+    again = jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS).stats
+    assert again.xla_seconds == 0
+    assert again.compile_seconds > 0

@@ -151,7 +151,7 @@ def chatty(limit, key):
 @pytest.mark.parametrize("build", [counting, HEAVY], ids=["light", "heavy"])
 def test_program_has_no_collectives(build):
     compiled, _, _ = program._compile(traced(build))
-    text = compiled.as_text()
+    text = compiled.call.as_text()
     assert "num_partitions=2" in text
     assert [word for word in COMMUNICATION if word in text] == []
 
@@ -167,8 +167,8 @@ def test_large_shared_arrays_are_hashed_inputs_of_the_program():
 
     numbers = np.arange(2.0**20)
     compiled, _, _ = program._compile(traced(reading(numbers)))
-    sizes = compiled.memory_analysis()
-    assert len(compiled.as_text()) < 10**5
+    sizes = compiled.call.memory_analysis()
+    assert len(compiled.call.as_text()) < 10**5
     assert numbers.nbytes <= sizes.argument_size_in_bytes < 1.1 * numbers.nbytes
     results = jaxbandits.sweep(reading(numbers), LIMITS, **TINY | {"metrics": total})
     np.testing.assert_array_equal(results.columns["total"], 1007.0 * results.columns["pulls"])

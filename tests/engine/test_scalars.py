@@ -41,13 +41,12 @@ def lane_of(name, scalars=False):
 
 def advanced(lane):
     """Advances a batch by some chunks; returns it with its report."""
-    advance, data = program._lifted(lane)
     empty = jax.tree.map(lambda leaf: np.zeros(leaf.shape, leaf.dtype), program._of_lanes(lane.inputs, LANES)[-1])
     seeds, fresh = np.arange(LANES, dtype=np.int32), np.ones(LANES, bool)
     limits = program.Limits(np.full(LANES, 10**6, np.int32), None)
     # One number of chunks per call, as in a sweep, so that a program takes any.
     given = (0 * seeds, seeds, fresh, limits, np.int32(CHUNKS), empty)
-    return jax.device_get(jax.jit(advance)(data, lane.job.tasks, lane.job.key, *given))
+    return jax.device_get(jax.jit(program._batched(lane))(lane.data, lane.job.tasks, lane.job.key, *given))
 
 
 def room_of(a):

@@ -1077,6 +1077,7 @@ def test_stats_add_up_the_processes_that_wrote(stored, plain, tmp_path):
         "finished": 0,
         "visits": 7,
         "host_seconds": 0.0,
+        "xla_seconds": 0.0,
     }
 
 

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from engine.toys import KEY, NOISE, counter
+from matplotlib.figure import Figure
 
 import jaxbandits
 from jaxbandits import Results, concatenate, grid, rows
@@ -218,8 +219,14 @@ def test_summary_keeps_labels_apart_and_leaves_answers_out():
     assert repr(summary).splitlines()[0].split() == ["algorithm", "row", "runs", "answer.x", "pulls"]
     assert "answer_mean" not in summary
     assert "algorithm" in jaxbandits.compare(joined, joined)
+    legend = joined.plot("gap", ax=Figure().subplots()).get_legend()
+    assert [text.get_text() for text in legend.get_texts()] == ["b", "a"]
+    # A summary also names rules that have no row in common.
+    assert results_of(row=[0, 1], status=[1, 1], rule=["b", "a"]).summary()["rule"].tolist() == ["b", "a"]
     with pytest.raises(ValueError, match="y must name scalar columns of numbers .* got 'answer'"):
         joined.table("answer")
+    with pytest.raises(ValueError, match="by must name scalar columns, .* got 'row'"):
+        results_of(status=[1], rule=["a"]).summary()
     # A label that is named like a count has its full name.
     assert "task.runs" in jaxbandits.concatenate([part, part], name="runs").summary()
     assert "task.runs" in repr(jaxbandits.concatenate([part, part], name="runs"))

@@ -19,7 +19,8 @@ def test_rules_of_one_heading_share_rewards():
     """Two arms without overlap. Two rules that pull in turn at first differ little on the same rewards."""
     instance = mab.gaussian((1.0, 0.0))
     settings = {"options": OPTIONS, "seeds": 8, "marks": (2, 10**4), "longest": 10**4}
-    both = {rule: common.runs("test", instance, rule, **settings) for rule in ("uniform", "LUCB")}
+    joint = common.runs("test", instance, ("uniform", "LUCB"), **settings)
+    both = {rule: joint.where(rule=rule) for rule in ("uniform", "LUCB")}
     streams = [sweep.columns["stream"].tolist() for sweep in both.values()]
     assert streams[0] == streams[1]
     assert len({tuple(words) for words in streams[0]}) == 8

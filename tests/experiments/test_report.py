@@ -72,6 +72,8 @@ def test_table_and_save_write_all_parts(tmp_path):
     # The dark page has another colour for ink.
     assert "var(--ink, #000000)" in svg
     assert not re.search(r"(?<!, )#000000", svg)
+    # Colours that a caller leaves open, as `Results.plot` does, are the page's.
+    assert "var(--c0, #1b4f8f)" in svg
     table = pq.read_table(written[1])
     assert table["counts"].to_pylist() == [[0, 1], [2, 3], [4, 5]]
     assert str(table["counts"].type) == "fixed_size_list<element: int64>[2]"

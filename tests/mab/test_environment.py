@@ -128,7 +128,7 @@ def test_a_stream_pays_the_same_alone_and_in_leaps():
     np.testing.assert_array_equal(single.counts, leaps.counts)
     np.testing.assert_allclose(single.sums, leaps.sums, rtol=1e-9)
     leaping_rule = mab.successive_rejects(mab.gk1().problem, horizon=200, leap=5)
-    with pytest.raises(ValueError, match="stream must be None for leaps of Bernoulli arms"):
+    with pytest.raises(ValueError, match="stream must be None for leaps, unless arms are Gaussian"):
         mab.environment(mab.gk1(), leaping_rule, stream=stream)
     ones = mab.environment(mab.gk1(), stream=stream)
     respond = jax.jit(lambda n: ones.respond(ones.init(KEY).at[2].set(n), pull([2]), ())[0].sums[0])

@@ -92,7 +92,10 @@ NORMAL, ONES = mab.Gaussian(4), mab.Bernoulli(4)
         (lambda: mab.tas(ONES, delta=0.1, epsilon=0.1), "epsilon must be 0 for optimal weights of Bernoulli arms"),
         (lambda: mab.lucb(ONES, delta=0.1, epsilon=1.0), "epsilon must .* 1"),
         (lambda: mab.characteristic_time(ONES, np.array([0.5, 0.4, 0.3, -0.1])), "means must"),
-        (lambda: mab.exp3(NORMAL, gamma=0.1), r"problem must be Bernoulli: rewards must lie in \[0, 1\], got Gaussian"),
+        (
+            lambda: mab.exp3(NORMAL, gamma=0.1),
+            r"problem must be Bernoulli or Bounded: rewards must lie in \[0, 1\], got Gaussian",
+        ),
         (lambda: mab.exp3_ix(NORMAL, eta=0.1, gamma=0.1), "problem must be Bernoulli"),
         (lambda: mab.m_ucb(NORMAL, window=5, threshold=1.0, gamma=0.1), "window must be even, got 5"),
         (lambda: mab.sliding_window_ucb(NORMAL, window=3), r"window must be an integer in \[4,"),
@@ -102,7 +105,7 @@ NORMAL, ONES = mab.Gaussian(4), mab.Bernoulli(4)
         (lambda: mab.ucb_e(NORMAL, horizon=3, hardness=1.0), r"horizon must be an integer in \[4,"),
         (
             lambda: mab.environment(mab.gk1(), mab.successive_rejects(ONES, horizon=90, leap=9), stream=KEY),
-            "stream must be None for leaps of Bern",
+            "stream must be None for leaps, unless",
         ),
         (
             lambda: mab.lucb(NORMAL, delta=0.1, threshold=thresholds.kk_pair(arms=4)),

@@ -144,10 +144,13 @@ LEAPING = mab.successive_rejects(mab.Gaussian(2), horizon=60, leap=9)
             lambda: mab.recorded(TABLE, LEAPING, order="bootstrap"),
             "order must be 'in turn' for an algorithm that leaps",
         ),
-        (lambda: mab.environment(mab.gk1(), noise="uniform"), "noise must be None for Bernoulli arms, and for leaps"),
+        (
+            lambda: mab.environment(mab.gk1(), noise="uniform"),
+            "noise must be None for leaps, and unless arms are Gaussian",
+        ),
         (
             lambda: mab.environment(mab.gaussian((1.0, 0.0)), LEAPING, noise="uniform"),
-            "noise must be None for Bernoulli arms, and for leaps",
+            "noise must be None for leaps, and unless arms are Gaussian",
         ),
         (
             lambda: mab.environment(mab.gaussian((1.0, 0.0)), noise=lambda key: jnp.zeros(3)),

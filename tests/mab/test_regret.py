@@ -6,8 +6,7 @@ from scipy import stats
 
 import jaxbandits
 from jaxbandits import Status, mab
-from jaxbandits.mab._algorithms.bayes_ucb import beta_quantile
-from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._problem.laws.bernoulli import beta_quantile
 
 
 def test_thompson_with_beta_draws_has_the_law_of_its_posterior():
@@ -29,7 +28,7 @@ def test_thompson_with_beta_draws_has_the_law_of_its_posterior():
 
 def test_the_beta_quantile_is_right_to_7_percent_of_its_tail():
     counts = np.array([1, 2, 5, 20, 100, 1000, 10_000], float)
-    program = jax.jit(jax.vmap(lambda m, z: beta_quantile(Estimates(0, counts, m), z), (0, None)))
+    program = jax.jit(jax.vmap(lambda m, z: beta_quantile(None, counts, m, z), (0, None)))
     shares = np.array([0.0, 0.1, 0.5, 0.9, 1.0])
     means = np.round(shares[:, None] * counts) / counts
     for t in (4, 100, 10**6):

@@ -4,8 +4,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
-from scipy.special import zeta
+from scipy.special import betaln, xlogy, zeta
+from scipy.stats import gamma
 
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.thresholds import Evidence, mixture_constant
@@ -21,6 +23,19 @@ BY_HAND = {
     "kl_lucb": (thresholds.kl_lucb(arms=4), Evidence(1000), 0.1, 20.142806),
     "kk_pair": (thresholds.kk_pair(arms=4), Evidence(1000, np.array([400, 250])), 0.1, 15.63468),
     "kk_all": (thresholds.kk_all(arms=4), Evidence(1000, COUNTS), 0.1, 26.06766),
+    "kt": (thresholds.kt(comparisons=3), Evidence(20, np.array([5, 15])), 0.1, np.log(3) + 5.84762351),
+    "poisson_mixture": (
+        thresholds.poisson_mixture(comparisons=3),
+        Evidence(14, np.array([10, 4]), sums=np.array([12.0, 0.0]), law="Poisson"),
+        0.1,
+        np.log(30) + 1.9995670225 + 0.804718956217,
+    ),
+    "exponential_mixture": (
+        thresholds.exponential_mixture(arms=2),
+        Evidence(20, np.array([10, 10]), sums=np.array([7.5, 7.5]), law="Exponential"),
+        0.1,
+        np.log(10) + 2 * 1.97925516475,
+    ),
     "ellipsoid": (thresholds.ellipsoid(**LINEAR), Evidence(1000, log_det=20.0), 0.1, 24.223305),
     "ellipsoid_trace": (
         thresholds.ellipsoid_trace(dimension=6, arm_norm=1.0, **LINEAR),
@@ -39,8 +54,10 @@ BY_HAND = {
 
 
 def value(threshold, evidence, delta, dtype=np.float64):
-    given = {name: None if x is None else np.asarray(x) for name, x in evidence._asdict().items()}
-    given = {name: x if x is None or x.dtype.kind == "i" else x.astype(dtype) for name, x in given.items()}
+    given = {name: x if x is None or name == "law" else np.asarray(x) for name, x in evidence._asdict().items()}
+    given = {
+        name: x.astype(dtype) if isinstance(x, np.ndarray) and x.dtype.kind == "f" else x for name, x in given.items()
+    }
     return threshold(dtype(delta), Evidence(**given))
 
 
@@ -61,7 +78,7 @@ def test_by_hand(name):
 @pytest.mark.parametrize("name", BY_HAND)
 def test_threshold_rises_with_the_evidence_and_falls_with_delta(name):
     threshold, evidence, delta, _ = BY_HAND[name]
-    more = Evidence(*(None if field is None else 2 * field for field in evidence))
+    more = Evidence(*(2 * field if isinstance(field, (int, float, np.ndarray)) else field for field in evidence))
     assert value(threshold, more, delta) > value(threshold, evidence, delta)
     assert value(threshold, evidence, delta / 2) > value(threshold, evidence, delta)
 
@@ -117,6 +134,44 @@ def test_refuses():
         thresholds.jp(dimension=2, ridge=1.0, least=1.0)(0.1, Evidence(10, log_det=np.float64(1.0)))
     with pytest.raises(ValueError, match="arms must be an integer"):
         thresholds.kk_pair()
+    with pytest.raises(ValueError, match=r"evidence\.law must be Poisson for poisson_mixture, got 'Exponential'"):
+        thresholds.poisson_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), sums=np.ones(2), law="Exponential"))
+    with pytest.raises(ValueError, match=r"evidence\.law must be None, Bernoulli or Bounded for kt, got 'Gaussian'"):
+        thresholds.kt(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Gaussian"))
+    with pytest.raises(ValueError, match=r"evidence\.sums must be given to exponential_mixture"):
+        thresholds.exponential_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Exponential"))
+
+
+def test_kt_bounds_the_likelihood_over_its_mean_also_for_sums_that_are_not_whole():
+    made = thresholds.kt(comparisons=1)
+    for n in (1, 2, 7, 50, 3000):
+        sums = np.linspace(0, n, 201)
+        p = sums / n
+        largest = xlogy(sums, p) + xlogy(n - sums, 1 - p)
+        mean = betaln(sums + 0.5, n - sums + 0.5) - betaln(0.5, 0.5)
+        excess = (value(made, Evidence(2 * n, np.array([n, n])), 0.1) - np.log(10)) / 2
+        assert (largest - mean).max() <= excess + 1e-9
+        assert (largest - mean).max() > excess - 0.25
+
+
+@pytest.mark.parametrize("kind", ["poisson", "exponential"])
+def test_the_excess_of_a_mixture_is_that_of_quadrature(kind):
+    """For few and for many rewards; the difference of large terms is replaced by a series there."""
+    made = getattr(thresholds, f"{kind}_mixture")(scale=2.5, comparisons=1)
+    for N, S in ((3, 2.0), (10, 40.0), (40, 9.0), (2000, 5100.0), (10**6, 2.3e6)):
+        mode = S / N if kind == "poisson" else N / S
+
+        def ratio(m, N=N, S=S, mode=mode):
+            events, time = (S, N) if kind == "poisson" else (N, S)
+            prior = gamma(0.5, scale=2.5 if kind == "poisson" else 1 / 2.5).pdf(m)
+            return np.exp(events * np.log(m / mode) - time * (m - mode)) * prior
+
+        spread = mode / np.sqrt(S if kind == "poisson" else N)
+        low, high = max(mode - 30 * spread, 0), mode + 60 * spread
+        area = quad(ratio, low, mode, epsabs=0, limit=500)[0] + quad(ratio, mode, high, epsabs=0, limit=500)[0]
+        evidence = Evidence(2 * N, np.array([N, N]), sums=np.array([S, S]), law=kind.capitalize())
+        excess = (value(made, evidence, 0.1) - np.log(10)) / 2
+        np.testing.assert_allclose(excess, -np.log(area), atol=1e-8)
 
 
 @pytest.mark.slow

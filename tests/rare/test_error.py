@@ -13,7 +13,7 @@ import pytest
 from rare.builds import rejects, rule, wrong_at_once
 from scipy import stats
 
-from jaxbandits import feedback, kcenter, linear, mab, rare
+from jaxbandits import cpe, feedback, fullbandit, kcenter, linear, mab, rare
 from jaxbandits.rare._methods import diagnostics
 
 KEY = jax.random.key(0)
@@ -155,6 +155,30 @@ def test_rewards_without_a_likelihood_are_refused():
     refused("no likelihood ratio for the rewards", build, linear.Instance(jnp.eye(2), signs.theta, jnp.array(1.0)))
 
 
+def test_laws_without_a_conjugate_form_are_refused():
+    problem = cpe.top_k(3, 1)
+
+    def separable(instance, key):
+        algorithm = cpe.clucb(problem, delta=0.1)
+        return algorithm, cpe.environment(instance, algorithm)
+
+    thirds = cpe.discrete(
+        np.array([[0.0, 0.5, 1.0]] * 3), np.array([[0.5, 0.3, 0.2], [0.2, 0.3, 0.5], [0.3] * 2 + [0.4]])
+    )
+    refused(r"no likelihood ratio for samples in \[0, 1\]", separable, cpe.instance(problem, thirds))
+    tenths = cpe.instance(problem, cpe.bernoulli(np.array([1.0, 0.5, 0.2])))
+    refused("instance.arms must lie in", separable, tenths)
+
+    design = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
+
+    def sums(instance, key):
+        algorithm = fullbandit.icb(design, delta=0.1, epsilon=0.1, noise_scale=instance.noise_scale)
+        return algorithm, fullbandit.environment(instance, algorithm, noise="bernoulli")
+
+    theta = np.array([0.8, 0.7, 0.2, 0.1])
+    refused("no likelihood ratio for the rewards", sums, fullbandit.Instance(theta, 2, np.float64(0.5)))
+
+
 def test_changing_rewards_are_refused():
     def change(instance, algorithm):
         return feedback.changing([mab.environment(instance, algorithm)] * 2, at=[5])
@@ -181,6 +205,7 @@ def test_means_at_an_end_of_the_support_are_refused():
     refused("instance.means must lie in", instance=mab.bernoulli((1.0, 0.5)))
     coins = mab.bernoulli((0.6, 0.5))
     refused("alternatives must lie in", instance=coins, alternatives=[[0.5, 1.0]])
+    refused("alternatives must lie in", instance=coins, alternatives=[[-0.1, 0.5]])
     refused("alternatives must", instance=coins, alternatives=[0.5, 0.6])
 
 

@@ -136,6 +136,12 @@ def test_bernoulli_without_ones_and_without_zeros_equals_the_sum_formula():
         assert ratio(arms, p, c, N, float(N))[0] == pytest.approx(ones)
 
 
+@pytest.mark.parametrize(("kind", "mean"), [("poisson", 0.0), ("exponential", -1.0), ("bernoulli", 1.0)])
+def test_means_outside_the_support_are_refused(kind, mean):
+    with pytest.raises(ValueError, match="alternatives must"):
+        laws.require_inside("alternatives", kind, np.array([0.5, mean]))
+
+
 @kinds
 def test_draws_follow_their_law(kind):
     arms, first, second = CASES[kind]

@@ -9,7 +9,7 @@ import pytest
 from rare.builds import lingape, rejects, rule, wrong_at_once
 from scipy import stats
 
-from jaxbandits import Status, linear, mab, rare, sweep
+from jaxbandits import Status, cpe, fullbandit, linear, mab, rare, sweep
 from jaxbandits.numerics import thresholds
 
 pytestmark = pytest.mark.slow
@@ -112,6 +112,33 @@ def test_error_of_a_linear_rule_agrees_with_plain_runs():
     columns = plain(glr(0.1), instance, 100_000, 5000)
     wrong = (columns["status"] == Status.STOPPED) & (columns["answer"] != int(np.argmax([1.0, 0.3, 0.98])))
     assert agree(result, wrong.sum(), 100_000)
+
+
+def over_confident_sums(instance, key):
+    """Is told a quarter of the noise, so that plain runs see errors."""
+    design = fullbandit.make_design(fullbandit.all_superarms(4, 2), 2)
+    algorithm = fullbandit.icb(design, delta=0.1, epsilon=0.1, noise_scale=instance.noise_scale / 4)
+    return algorithm, fullbandit.environment(instance, algorithm)
+
+
+def over_confident_decisions(instance, key):
+    """Has intervals of a quarter of the proved width."""
+    algorithm = cpe.clucb(instance.problem, delta=0.1, radius=cpe.Chen(0.5 / 4))
+    return algorithm, cpe.environment(instance, algorithm)
+
+
+@pytest.mark.parametrize(
+    ("build", "instance"),
+    [
+        (over_confident_sums, fullbandit.Instance(np.array([1.0, 0.8, 0.3, 0.0]), 2, np.float64(1.0))),
+        (over_confident_decisions, cpe.instance(cpe.top_k(4, 2), cpe.bernoulli(np.array([0.8, 0.7, 0.5, 0.4])))),
+    ],
+)
+def test_error_of_sets_of_arms_agrees_with_plain_runs(build, instance):
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, 20_000, 5000)
+    wrong = (columns["answer"].astype(bool) != np.array([True, True, False, False])).any(axis=1)
+    assert agree(result, (wrong & (columns["status"] == Status.STOPPED)).sum(), 20_000)
 
 
 def test_a_linear_rule_that_leaps_has_the_error_of_one_that_does_not():

@@ -18,7 +18,10 @@ from jaxbandits.testing import round_keys
 
 DELTA, K, LENGTH = 0.05, 4, 1200
 LAWS = {"gaussian": reference.Law("gaussian", 0.8), "bernoulli": reference.Law("bernoulli", 0.5)}
+# Laws that the rules driven by a likelihood ratio or by its intervals know.
+OTHERS = {kind: reference.Law(kind) for kind in ("poisson", "exponential")}
 PROBLEMS = {"gaussian": lambda K: mab.Gaussian(K, 0.8), "bernoulli": mab.Bernoulli}
+PROBLEMS |= {"poisson": mab.Poisson, "exponential": mab.Exponential}
 
 
 @functools.cache
@@ -28,8 +31,8 @@ def words_of(K):
 
 
 def lots_of(kind, K, always=False):
-    """Returns the random bits of the lots for Bernoulli arms, whose means tie; otherwise None, unless `always`."""
-    return words_of(K) if always or kind == "bernoulli" else None
+    """Returns the random bits of the lots for arms whose means tie; otherwise None, unless `always`."""
+    return words_of(K) if always or kind in ("bernoulli", "poisson") else None
 
 
 def tape_of(kind, K=K, length=LENGTH):
@@ -38,6 +41,10 @@ def tape_of(kind, K=K, length=LENGTH):
     means = np.array([0.35, 0.8, 0.5, 0.2, 0.1, 0.4])[:K]
     if kind == "bernoulli":
         return (rng.random((K, length)) < means[:, None]).astype(float)
+    if kind in OTHERS:
+        # Few events: a mean may be 0 for some time.
+        draw = rng.poisson if kind == "poisson" else rng.exponential
+        return draw(means[:, None], (K, length)).astype(float)
     return means[:, None] + 0.8 * rng.normal(size=(K, length))
 
 
@@ -74,7 +81,7 @@ def written(course, tape, slots, in_turn):
 def confident(
     kind, factory, rule, *, stopping=None, numbers=None, rounds=LENGTH, answer=None, stops=True, lots=False, **settings
 ):
-    law, tape, problem = LAWS[kind], tape_of(kind), PROBLEMS[kind](K)
+    law, tape, problem = (LAWS | OTHERS)[kind], tape_of(kind), PROBLEMS[kind](K)
     stopping = stopping or reference.likelihood_test(law, DELTA, settings.get("epsilon", 0.0))
     course = reference.run(
         law, tape, rule, stopping=stopping, numbers=numbers, rounds=rounds, answer=answer, words=lots_of(kind, K, lots)
@@ -115,19 +122,19 @@ def t3c(kind, share):
         (lambda N, m, key=key: np.asarray(drawn(key, N.astype(float), m)[0]), first, last)
         for key, first, last in zip(of_rounds, uniforms[:, 0], uniforms[:, -1], strict=True)
     ]
-    rule = reference.t3c(LAWS[kind], share=share)
+    rule = reference.t3c((LAWS | OTHERS)[kind], share=share)
     return confident(kind, mab.t3c, rule, numbers=numbers, rounds=300, stops=None, leader_share=share)
 
 
 def ttts(kind):
     third = 2 if kind == "gaussian" else 3
     numbers = [(draw, coin, further[third - 2]) for draw, coin, *further in randomness(kind)]
-    rule = reference.ttts(LAWS[kind], share=0.4)
+    rule = reference.ttts((LAWS | OTHERS)[kind], share=0.4)
     return confident(kind, mab.ttts, rule, numbers=numbers, rounds=300, stops=None, leader_share=0.4)
 
 
 def by_bounds(kind, factory, transcribed, hoeffding=False):
-    rule, stopping, *answer = transcribed(reference.bounds_of(LAWS[kind], DELTA, hoeffding), epsilon=0.05)
+    rule, stopping, *answer = transcribed(reference.bounds_of((LAWS | OTHERS)[kind], DELTA, hoeffding), epsilon=0.05)
     return confident(kind, factory, rule, stopping=stopping, answer=next(iter(answer), None), epsilon=0.05)
 
 
@@ -144,16 +151,18 @@ def lil_ucb(kind):
 
 
 def top_two(kind, factory, share, epsilon):
-    rule = reference.eb_tc(LAWS[kind], share=share, epsilon=epsilon, improved=factory is mab.eb_tci)
+    rule = reference.eb_tc((LAWS | OTHERS)[kind], share=share, epsilon=epsilon, improved=factory is mab.eb_tci)
     return confident(kind, factory, rule, numbers=coins(), leader_share=share, epsilon=epsilon)
 
 
 def ttucb(kind, share):
-    return confident(kind, mab.ttucb, reference.ttucb(LAWS[kind], K, share=share), lots=True, leader_share=share)
+    return confident(
+        kind, mab.ttucb, reference.ttucb((LAWS | OTHERS)[kind], K, share=share), lots=True, leader_share=share
+    )
 
 
 def tas(kind, tracking):
-    rule = reference.tas(LAWS[kind], K, tracking=tracking)
+    rule = reference.tas((LAWS | OTHERS)[kind], K, tracking=tracking)
     # Few rounds, because nested bisection is slow.
     return confident(kind, mab.tas, rule, rounds=60, stops=None, tracking=tracking)
 
@@ -271,7 +280,7 @@ REGRET = {
 
 def regret(kind, name):
     factory, settings = REGRET[name]
-    index = reference.indices(LAWS[kind], T=PULLS, exploration=1.5, c=3.0, alpha=2.0)[name]
+    index = reference.indices((LAWS | OTHERS)[kind], T=PULLS, exploration=1.5, c=3.0, alpha=2.0)[name]
     arms = reference.by_index(tape_of(kind), index, PULLS, words=lots_of(kind, K))
     return single_pulls(factory, kind, tape_of(kind), arms, **settings)
 
@@ -327,6 +336,7 @@ def bayes_ucb():
     return single_pulls(mab.bayes_ucb, "gaussian", tape, arms, factor=mab.LogFactor(PULLS))
 
 
+SUB_GAUSSIAN = ("lucb", "successive_elimination", "lil_ucb")  # rules that need a sub-Gaussian constant
 CASES = {"thompson, gaussian": thompson, "bayes_ucb, gaussian": bayes_ucb}
 for kind in LAWS:
     CASES |= {f"{name}, {kind}": functools.partial(case, kind) for name, case in CONFIDENT.items()}
@@ -338,3 +348,8 @@ for kind in LAWS:
     CASES[f"batched_elimination, {kind}"] = functools.partial(batched_elimination, kind, 1)
     CASES[f"batched_elimination-leap, {kind}"] = functools.partial(batched_elimination, kind, 20_000)
     CASES[f"ucb_e, {kind}"] = functools.partial(ucb_e, kind)
+for kind in OTHERS:
+    known = {name: case for name, case in CONFIDENT.items() if name not in SUB_GAUSSIAN}
+    CASES |= {f"{name}, {kind}": functools.partial(case, kind) for name, case in known.items()}
+    CASES |= {f"{name}, {kind}": functools.partial(budget, kind, name) for name in BUDGET if "continuous" not in name}
+    CASES |= {f"{name}, {kind}": functools.partial(regret, kind, name) for name in ("kl_ucb", "imed")}

@@ -2,12 +2,12 @@
 
 The cases of a family are in the module of its name; each builds two tapes. Every rule and each of its forms is always
 tested. The same form on another shape or another draw is tested with the `wide` tests. Rules for independent arms
-always observe normal rewards. Some, whose formulas differ most, always observe Bernoulli rewards, the others with the
-`wide` tests.
+always observe normal rewards. Some, whose formulas differ most, always observe rewards of other laws, the others with
+the `wide` tests.
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, semi_bandits
+from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, questions, semi_bandits
 
 from jaxbandits.testing import first_difference
 
@@ -20,6 +20,7 @@ FAMILIES = {
     "linear_budget": linear_budget,
     "mab": mab,
     "plays": plays,
+    "questions": questions,
     "semi_bandits": semi_bandits,
 }
 # Cases that repeat a form with another shape or other numbers.
@@ -46,11 +47,13 @@ AGAIN = {
 }
 BERNOULLI = ("eb_tci", "t3c", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")
 BERNOULLI += ("exp3", "exp3_ix")
+POISSON, EXPONENTIAL = ("eb_tci", "tas-D", "kl_lucb"), ("eb_tc", "ttucb", "kl_ucb")
+ALWAYS = {"bernoulli": BERNOULLI, "poisson": POISSON, "exponential": EXPONENTIAL}
 
 
 def marks(family, name):
     rule, _, rewards = name.partition(", ")
-    more = (family == "mab" and rewards == "bernoulli" and rule not in BERNOULLI) or name in AGAIN.get(family, ())
+    more = (family == "mab" and rule not in ALWAYS.get(rewards, (rule,))) or name in AGAIN.get(family, ())
     return [pytest.mark.xdist_group(f"transcriptions of {family}"), *([pytest.mark.wide] if more else [])]
 
 

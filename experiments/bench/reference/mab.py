@@ -5,7 +5,7 @@ so are the random words of a run. The lots made of these words break ties: the a
 """
 
 from fractions import Fraction
-from math import ceil, inf, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -13,8 +13,8 @@ from scipy.stats import norm
 
 
 class Law(NamedTuple):
-    kind: str  # "gaussian" or "bernoulli"
-    noise_scale: float
+    kind: str  # "gaussian", "bernoulli", "poisson" or "exponential"
+    noise_scale: float = 1.0
 
 
 class Round(NamedTuple):
@@ -26,9 +26,18 @@ class Round(NamedTuple):
 def kl(law: Law, p: float, q: float) -> float:
     if law.kind == "gaussian":
         return (p - q) ** 2 / (2 * law.noise_scale**2)
+    if law.kind == "poisson":
+        return q if p == 0 else inf if q == 0 else p * log(p / q) - p + q
+    if law.kind == "exponential":
+        return p / q - 1 - log(p / q)
     from_p = 0.0 if p == 0 else inf if q == 0 else p * log(p / q)
     from_rest = 0.0 if p == 1 else inf if q == 1 else (1 - p) * log((1 - p) / (1 - q))
     return from_p + from_rest
+
+
+def variance(law: Law, mean: float) -> float:
+    """Computes the variance of a reward that is not Gaussian."""
+    return {"bernoulli": mean * (1 - mean), "poisson": mean, "exponential": mean**2}[law.kind]
 
 
 def lots(words, t: int, K: int) -> list[int]:
@@ -61,6 +70,14 @@ def interval(law: Law, mean: float, c: float) -> tuple[float, float]:
     """Returns (upper, lower)."""
     if law.kind == "gaussian":
         return mean + law.noise_scale * sqrt(2 * c), mean - law.noise_scale * sqrt(2 * c)
+    if law.kind in ("poisson", "exponential"):
+        if mean == 0:
+            return c, 0.0
+        highest = 2 * mean
+        while kl(law, mean, highest) < c:
+            highest *= 2
+        below = bisect(lambda z: kl(law, mean, mean * exp(-z)) - c, 0.0, 800.0)
+        return bisect(lambda q: kl(law, mean, q) - c, mean, highest), mean * exp(-below)
     upper = bisect(lambda q: kl(law, mean, q) - c, mean, 1.0, 80)
     lower = 1 - bisect(lambda q: kl(law, mean, 1 - q) - c, 1 - mean, 1.0, 80)
     return upper, lower
@@ -76,12 +93,14 @@ def cost(law: Law, n_l, m_l, n_a, m_a, epsilon: float = 0.0) -> float:
         m = (n_l * m_l + n_a * m_a) / (n_l + n_a)
         return n_l * kl(law, m_l, m) + n_a * kl(law, m_a, m)
 
+    most = 1.0 if law.kind == "bernoulli" else inf
+
     def slope(x):
         y = x + epsilon
-        return n_l * (x - m_l) * y * (1 - y) + n_a * (y - m_a) * x * (1 - x)
+        return n_l * (x - m_l) * variance(law, y) + n_a * (y - m_a) * variance(law, x)
 
-    x = bisect(slope, max(0, m_a - epsilon), min(m_l, 1 - epsilon), 100)
-    return n_l * kl(law, m_l, x) + n_a * kl(law, m_a, min(x + epsilon, 1))
+    x = bisect(slope, max(0, m_a - epsilon), min(m_l, most - epsilon), 100)
+    return n_l * kl(law, m_l, x) + n_a * kl(law, m_a, min(x + epsilon, most))
 
 
 def optimal_weights(law: Law, mu, *, epsilon: float = 0.0, share: float | None = None) -> tuple[np.ndarray, float]:
@@ -94,7 +113,8 @@ def optimal_weights(law: Law, mu, *, epsilon: float = 0.0, share: float | None =
         return np.full(len(mu), 1 / len(mu)), inf
 
     def clipped(p, q):
-        return kl(law, p, q if law.kind == "gaussian" else min(max(q, 2.3e-16), 1 - 2.3e-16))
+        least, most = {"bernoulli": (2.3e-16, 1 - 2.3e-16), "poisson": (1e-300, inf)}.get(law.kind, (-inf, inf))
+        return kl(law, p, min(max(q, least), most))
 
     def middle(x, a):
         return (mu_b + x * mu[a]) / (1 + x)

@@ -34,7 +34,7 @@ class Stats(NamedTuple):
     """Counts and times of a sweep."""
 
     seconds: float  # wall time, without compilation
-    compile_seconds: float  # wall time of tracing and compiling; less if programs were reused
+    compile_seconds: float  # wall time of tracing, lowering and compiling; little if the process had the program
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
     occupancy: float  # share of lane-rounds that carried a run forward; the others were idle
@@ -46,6 +46,7 @@ class Stats(NamedTuple):
     finished: int = 0  # number of finished runs
     visits: int = 0  # number of host visits to a batch, between two calls
     host_seconds: float = 0.0  # seconds of all visits: collecting runs, refilling lanes; without progress and store
+    xla_seconds: float = 0.0  # part of `compile_seconds` that XLA took; tracing and lowering is the rest
 
     @property
     def advice(self) -> str:
@@ -91,7 +92,7 @@ def added(stats: Sequence[Stats]) -> Stats:
             chunk=0,
             bytes=0,
         )
-    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds")
+    summed = ("seconds", "compile_seconds", "pulls", "rounds", "finished", "visits", "host_seconds", "xla_seconds")
     sums = {name: sum(getattr(s, name) for s in stats) for name in summed}
     maxima = {name: max(getattr(s, name) for s in stats) for name in ("lanes", "devices", "batches", "chunk", "bytes")}
     capacity = sum(s.rounds / s.occupancy for s in stats if s.occupancy)
@@ -177,8 +178,8 @@ class Results:
 
         Args:
             by: name or names of the scalar columns whose values define the groups. `delta` stands for `task.delta`, or
-                for the only other column whose name ends with `.delta`. If None, `row`; where there are several rules,
-                `rule` and `row`; of `concatenate`d sweeps, their labels and `row`.
+                for the only other column whose name ends with `.delta`. If None, `row`, and before it `rule` where
+                there are several rules, and the labels of `concatenate`d sweeps.
             cluster: name or names of the columns whose values define clusters: runs of different clusters are
                 independent, runs of one need not be. If None, every run is independent of the others.
 
@@ -398,9 +399,9 @@ class Results:
                 Words are categories in the order in which they appear, without lines between them.
             y: name of the column to draw: real, (runs,), or (runs, marks) for curves.
             by: name or names of the scalar columns whose values each get a line; () for a single line. If None, `rule`
-                where there are several rules. Unless it is (), there is a warning where a line pools runs at one `x`
-                whose tasks differ in a column of at most 20 values, or whose rules differ. Of two names, the first has
-                the colours, the second the dashes and markers.
+                where there are several rules, and the labels of `concatenate`d sweeps. Unless it is (), there is a
+                warning where a line pools runs at one `x` whose tasks differ in a column of at most 20 values, or
+                whose rules differ. Of two names, the first has the colours, the second the dashes and markers.
             kind: what is drawn of a scalar column. If None, lines. "box" draws boxes from quartile to quartile, side by
                 side, with whiskers from 5 to 95 %, the median as a line and the mean as a marker. "error" draws shares
                 of a boolean column that is true where a run is wrong, with exact 95 % intervals (Clopper and Pearson).

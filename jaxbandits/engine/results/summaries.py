@@ -165,18 +165,24 @@ def _is_loss(name: str) -> bool:
 
 
 def default_names(columns: Mapping[str, np.ndarray]) -> tuple[str, ...]:
-    """Returns the columns that define the groups by default: `row`, and before it what tells apart runs of one row.
+    """Returns the columns that define the groups by default: `row`, and before it the names of `label_columns`."""
+    return (*(heading(label, columns) for label in label_columns(columns)), "row")
 
-    A row of one sweep has one rule and one task. If it has several, sweeps were joined, and the first such columns are
-    the rule or the labels of the sweeps.
+
+def label_columns(columns: Mapping[str, np.ndarray]) -> list[str]:
+    """Returns the columns that tell joined sweeps apart: the rule, if there are several, and labels.
+
+    A row of one sweep has one task. If it has several, sweeps were joined, and the first such columns are their labels.
     """
     labels: list[str] = []
     for name, values in columns.items():
-        if (name == RULE or is_task_column(name)) and len(values):
+        if name == RULE and len(np.unique(values)) > 1:
+            labels.append(name)
+        elif is_task_column(name) and len(values) and "row" in columns:
             first, group = grouped([columns["row"], *(columns[label] for label in labels)])
             if not constant_within({name: values}, first, group):
                 labels.append(name)
-    return (*(heading(label, columns) for label in labels), "row")
+    return labels
 
 
 def heading(name: str, columns: Collection[str]) -> str:

@@ -27,8 +27,6 @@ def refusing_gradient(function: Callable[[], T]) -> T:
 
     Otherwise forward mode would return meaningless derivatives, mostly zeros, and reverse mode an error about loops.
     """
-    if not _is_under_a_transformation():
-        return function()
     jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)()
     leaves = eval_jaxpr(jaxpr.jaxpr, [_guarded(constant) for constant in jaxpr.consts])
     return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
@@ -41,7 +39,7 @@ def refuse_traced(tree: PyTree) -> None:
             raise ValueError(f"{ON_THE_HOST} of shape {leaf.shape} and dtype {leaf.dtype}")
 
 
-def _is_under_a_transformation() -> bool:
+def is_under_a_transformation() -> bool:
     """True if this is called within `jax.jit`, `jax.vmap`, `jax.grad` or the like."""
     here = get_opaque_trace_state()
     with eval_context():

@@ -13,8 +13,9 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, Outcome, PyTree, Status
+from jaxbandits.engine.programs.compiling import call_compiled
 from jaxbandits.engine.run.compatibility import action_check, first_line, require_fit, require_pair, types_of
-from jaxbandits.engine.run.gradients import refusing_gradient
+from jaxbandits.engine.run.gradients import is_under_a_transformation, refusing_gradient
 from jaxbandits.engine.run.predrawn import predraw
 from jaxbandits.engine.run.recording import (
     Curves,
@@ -173,7 +174,8 @@ def run(
 ) -> Outcome:
     """Runs one task to its end.
 
-    Under `jax.vmap` every lane waits for the slowest one; `jaxbandits.sweep` does not, and gives the same results.
+    Under `jax.vmap` every lane waits for the slowest one; `jaxbandits.sweep` does not, and gives the same results. A
+    process compiles the program of a run once: further keys, and arrays of other values, cost the tracing alone.
 
     Args:
         key: the task's key; equal keys give equal runs.
@@ -247,7 +249,7 @@ def run(
         status, rounds, state, memory, curves = lax.while_loop(lambda carry: carry[0] == Status.RUNNING, more, start)
         return outcome_of(algorithm, keys, status, rounds, state, memory=memory, curves=curves_of(record, curves))
 
-    return refusing_gradient(whole)
+    return refusing_gradient(whole) if is_under_a_transformation() else call_compiled(whole)
 
 
 def outcome_of(

@@ -74,7 +74,8 @@ def split_decision(algorithm: Algorithm, key: Key, state: PyTree) -> SplitDecisi
         drawn, only the key is made in advance. None if nothing is drawn, or more than `KEY_BYTES`, or if the key itself
         is used together with the state.
     """
-    closed, outputs = jax.make_jaxpr(algorithm.decide, return_shape=True)(key, state)
+    # A new function, because JAX keeps the trace of one that it knows, with the globals of that time.
+    closed, outputs = jax.make_jaxpr(lambda key, state: algorithm.decide(key, state), return_shape=True)(key, state)
     jaxpr = closed.jaxpr
     constants = dict(zip(jaxpr.constvars, closed.consts, strict=True))
     of_key, *of_state = jaxpr.invars

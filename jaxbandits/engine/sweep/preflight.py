@@ -10,7 +10,7 @@ import logging
 import operator
 import time
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -22,11 +22,12 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.jaxprs import eval_jaxpr
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.programs.compiling import compiled
+from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.run.compatibility import require_fit, same_bits
 from jaxbandits.engine.run.gradients import refuse_traced
 from jaxbandits.engine.run.recording import start_curves
 from jaxbandits.engine.run.round import decision_of, noise_of, play, streams
-from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
 
 # The program runs once, so compiling dominates.
@@ -56,23 +57,22 @@ def preflight(job: Job) -> None:
     """
     started = time.perf_counter()
     with checks.without_traced():
-        probe, constants, _ = _lifted(functools.partial(_probe, job), job)
-    start, start_constants, has_checks = _lifted(functools.partial(_start, job), job)
+        probe = _lifted(functools.partial(_probe, job), job)
+    start = _lifted(functools.partial(_start, job), job)
 
     def program(constants: list[Array], start_constants: list[Array], tasks: PyTree, key: Key) -> Any:
-        changed = probe(constants, tasks, key, jnp.int32(0))
-        check = functools.partial(start, start_constants, tasks, key)
-        return changed, _is_refused(check, job.rows) if has_checks else jnp.zeros(0, bool)
+        changed = probe.call(constants, tasks, key, jnp.int32(0))
+        check = functools.partial(start.call, start_constants, tasks, key)
+        return changed, _is_refused(check, job.rows) if start.has_checks else jnp.zeros(0, bool)
 
-    arguments = constants, start_constants if has_checks else [], job.tasks, job.key
-    call = compiled(
-        jax.jit(program).lower(*arguments), [getattr(jax.config, "jax_default_device", None)], COMPILER_OPTIONS
-    )
+    arguments = probe.constants, start.constants if start.has_checks else [], job.tasks, job.key
+    name = "preflight", job.rows, ROWS, identity_of_types(arguments), probe.identity, start.identity
+    call = compiled(name, lambda: jax.jit(program).lower(*arguments), options=COMPILER_OPTIONS).call
     changed, refused = jax.device_get(call(*arguments))
     say(log, logging.INFO, "checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused.any():
         row = int(np.argmax(refused))
-        error, _ = jax.jit(_checked(functools.partial(start, start_constants, job.tasks, job.key)))(jnp.int32(row))
+        error, _ = jax.jit(_checked(functools.partial(start.call, start.constants, job.tasks, job.key)))(jnp.int32(row))
         sentence = (error.get() or "").removesuffix(" (`check` failed)")
         raise ValueError(f"row {row} of tasks: {sentence}" if jax.tree.leaves(job.tasks) else sentence)
     state, memory = ([name for name, is_changed in part.items() if is_changed] for part in changed)
@@ -129,22 +129,28 @@ def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:
     algorithm.init(keys.init)
 
 
-def _lifted(function: Callable, job: Job) -> tuple[Callable, list[Array], bool]:
-    """Traces a function of (tasks, key, row).
+class _Lifted(NamedTuple):
+    """A traced function of (tasks, key, row)."""
 
-    Returns:
-        The function with the arrays that it closes over as a first argument, so that XLA need not fold and keep them;
-        these arrays; True if the function makes checks.
-    """
+    call: Callable  # (constants, tasks, key, row) -> the function's result
+    constants: list[Array]  # arrays that the function closes over, inputs so that XLA need not fold and keep them
+    has_checks: bool
+    identity: Identity | None  # without the values of the constants
+
+
+def _lifted(function: Callable, job: Job) -> _Lifted:
+    """Traces a function of (tasks, key, row)."""
     row = jax.ShapeDtypeStruct((), np.int32)
     jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
     refuse_traced(jaxpr.consts)
+    structure = jax.tree.structure(outputs)
 
     def call(constants: list[Array], *arguments: PyTree) -> PyTree:
         leaves = eval_jaxpr(jaxpr.jaxpr, constants, *jax.tree.leaves(arguments))
-        return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
+        return jax.tree.unflatten(structure, leaves)
 
-    return call, jaxpr.consts, bool(jaxpr.effects)
+    traced = identity(jaxpr.jaxpr, [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in jaxpr.consts])
+    return _Lifted(call, jaxpr.consts, bool(jaxpr.effects), traced and (structure, *traced))
 
 
 def _checked(check: Callable[[Array], None]) -> Callable[[Array], tuple[checkify.Error, None]]:

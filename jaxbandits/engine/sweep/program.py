@@ -21,6 +21,8 @@ from jaxbandits.base import Array, Key, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.programs.compiling import Compiled, compiled, remembered
+from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.results.rules import RULE
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.gradients import refuse_traced
@@ -28,7 +30,6 @@ from jaxbandits.engine.run.loop import advance, outcome_of
 from jaxbandits.engine.run.recording import Curves, curve_columns, curves_of, is_numeric, require_arrays, start_curves
 from jaxbandits.engine.run.round import streams
 from jaxbandits.engine.scalars import qualifies, replace_scalars, rounds_of
-from jaxbandits.engine.sweep.compiling import compiled
 from jaxbandits.engine.sweep.layout import (
     Layout,
     OpenLayout,
@@ -82,6 +83,16 @@ class Lane(NamedTuple):
     outputs: PyTree  # shapes of the outputs
     seconds: float  # tracing time
 
+    @property
+    def constants(self) -> list[Any]:
+        """Returns the arrays that the call closes over; a shape in the place of a large one, which is an input."""
+        return [jax.ShapeDtypeStruct(x.shape, x.dtype) if _is_large(x) else x for x in self.jaxpr.consts]
+
+    @property
+    def data(self) -> list[Array]:
+        """Returns the large arrays that the call closes over."""
+        return [x for x in self.jaxpr.consts if _is_large(x)]
+
 
 class Program(NamedTuple):
     """A compiled call that advances one batch by some chunks."""
@@ -91,7 +102,8 @@ class Program(NamedTuple):
     layout: Layout
     batches: int  # number of batches that advance side by side
     shapes: Shapes  # shapes of one lane
-    seconds: float  # time of tracing and compiling
+    seconds: float  # time of tracing, lowering and compiling
+    xla_seconds: float  # part of it that XLA took; 0 if this process had the program
     bytes: int  # device memory of all batches on one device
 
 
@@ -145,13 +157,18 @@ def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
     The hash is taken for the lane on arrays, and for a table of one row, because a store may grow by rows.
     """
     lane = lane._replace(layout=lane.layout._replace(scalars=False))
-    advance_lanes, data = _lifted(lane)
     table = jax.eval_shape(lambda: jax.tree.map(lambda leaf: leaf[:1], lane.job.tasks))
-    lowered = jax.jit(advance_lanes).lower(data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
-    report = lowered.out_info[1]
-    columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
-    sha = hashlib.sha256(lowered.as_text().encode())
-    for array in data:
+
+    def of_text() -> tuple[Any, dict[str, str]]:
+        lowered = jax.jit(_batched(lane)).lower(lane.data, table, lane.job.key, *_of_lanes(lane.inputs, 1))
+        report = lowered.out_info[1]
+        columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
+        return hashlib.sha256(lowered.as_text().encode()), columns
+
+    name = _name(lane)
+    sha, columns = of_text() if name is None else remembered(("fingerprint", *name), of_text)
+    sha = sha.copy()
+    for array in lane.data:
         sha.update(np.asarray(array).tobytes())
     return sha.hexdigest(), columns
 
@@ -162,47 +179,46 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     shapes, mesh = lane.shapes, lane.layout.mesh
     require_memory(shapes, lane.layout)
     with with_memory_advice(shapes, lane.layout):
-        executable, call, fill = _compile(lane)
-        if on_cpu(mesh) and "lapack" in (executable.as_text() or ""):
+        program, call, fill = _compile(lane)
+        if on_cpu(mesh) and program.examined.calls_lapack:
             # jaxlib's batched LAPACK calls wait inside the thread pool that does their work, so two at a time would
             # deadlock. The library's own algorithms make no such call (see numerics.linalg).
             say(log, logging.WARNING, "the algorithm calls LAPACK: its lanes advance in one batch on one device")
             if mesh.size > 1:
                 mesh = Mesh(mesh.devices.ravel()[:1], (DEVICES,))
                 lane = lane._replace(layout=lane.layout._replace(mesh=mesh))
-                executable, call, fill = _compile(lane)
+                program, call, fill = _compile(lane)
             batches = 1
         else:
             batches = min(side_by_side(mesh), -(-tasks // lane.layout.all_lanes))
-    sizes = executable.memory_analysis()
-    # Donated memory counts once.
-    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
-    needed = batches * (needed + sizes.temp_size_in_bytes)
+    needed = batches * program.examined.bytes
     memory = device_memory(mesh)
     if memory is not None and needed > memory:
         # A CPU would not fail: the system would kill the process once the memory is used.
         raise MemoryError(memory_advice(shapes, lane.layout, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
-    program = Program(
+    ready = Program(
         call=call,
         fill=fill,
         layout=lane.layout,
         batches=batches,
         shapes=shapes,
         seconds=lane.seconds + time.perf_counter() - started,
+        xla_seconds=program.seconds,
         bytes=needed,
     )
     say(
         log,
         logging.INFO,
-        "compiled in %.1f s: %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
-        program.seconds,
+        "compiled in %.1f s (XLA %.1f s): %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
+        ready.seconds,
+        ready.xla_seconds,
         batches,
         lane.layout.lanes,
         mesh.size,
         lane.layout.chunk,
-        program.bytes / 1e6,
+        ready.bytes / 1e6,
     )
-    return program
+    return ready
 
 
 def _advance_lane(job: Job, chunk: int) -> Callable:
@@ -214,6 +230,10 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
         keys = streams(fold_task(key, row, seed))
         # Built outside the loops, so that a factory's precomputation runs once per call.
         algorithm, environment, record = build_row(job, task, keys.build)
+        # Traced once for the four places that decide; inlined, its operations are the same. A new function, because
+        # JAX keeps the trace of one that it knows, with the globals of that time.
+        decide = algorithm.decide
+        algorithm = algorithm._replace(decide=jax.jit(lambda key, state: decide(key, state), inline=True))
         state = select(fresh, algorithm.init(keys.init), batch.state)
         memory = select(fresh, environment.init(keys.memory), batch.memory)
         rounds = jnp.where(fresh, 0, batch.rounds)
@@ -269,21 +289,29 @@ def _checked(said: str, columns: Mapping[str, Array], report: Mapping[str, Array
     return columns
 
 
-def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
+def _is_large(constant: Any) -> bool:
+    return getattr(constant, "nbytes", 0) >= LIFTED_BYTES
+
+
+def _name(lane: Lane) -> Identity | None:
+    """Returns what the programs of a lane depend on beside their layout; None if that is not known."""
+    traced = identity(lane.jaxpr.jaxpr, lane.constants)
+    return traced and (identity_of_types((lane.inputs, lane.outputs)), *traced)
+
+
+def _batched(lane: Lane) -> Callable:
     """Returns the call of the lanes of one device, with large closed-over arrays as its first argument.
 
     As constants they would be part of the program's text, which XLA reads, folds, copies and caches: 123 MB of images
     took 2 s to compile and 0.5 s to hash. Small arrays stay constants, so that the compiler knows them.
 
     Returns:
-        (data, tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report); the data.
+        (data, tasks, key, row, seed, fresh, limits, chunks, batch) -> (batch, report).
     """
-    constants = lane.jaxpr.consts
-    is_large = [getattr(constant, "nbytes", 0) >= LIFTED_BYTES for constant in constants]
 
     def advance_lanes(data: list[Array], *arguments: PyTree) -> tuple[Batch, dict[str, Array]]:
         lifted = iter(data)
-        values = [next(lifted) if large else constant for constant, large in zip(constants, is_large, strict=True)]
+        values = [next(lifted) if _is_large(constant) else constant for constant in lane.jaxpr.consts]
 
         def task_of(tasks: PyTree, row: Array) -> PyTree:
             return jax.tree.map(lambda leaf: leaf[row], tasks)
@@ -302,7 +330,7 @@ def _lifted(lane: Lane) -> tuple[Callable, list[Array]]:
         leaves = replace_scalars(lane.jaxpr, values, flat, loop=loop_of(lane), lanes=row.size, axis_name=LANES)
         return jax.tree.unflatten(jax.tree.structure(lane.outputs), leaves)
 
-    return advance_lanes, [constant for constant, large in zip(constants, is_large, strict=True) if large]
+    return advance_lanes
 
 
 def _of_lanes(inputs: tuple[PyTree, ...], lanes: int) -> tuple[PyTree, ...]:
@@ -316,11 +344,11 @@ def lower(lane: Lane) -> Lowered:
     """Lowers the call of one batch, also for devices that are only described."""
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
-    (advance_lanes, data), inputs = _lifted(lane), _of_lanes(lane.inputs, lane.layout.all_lanes)
-    shared = data, lane.job.tasks, lane.job.key
+    inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
+    shared = lane.data, lane.job.tasks, lane.job.key
     shardings = (*[everywhere] * len(shared), *[over_lanes] * 4, everywhere, over_lanes)
     sharded = jax.shard_map(
-        advance_lanes,
+        _batched(lane),
         mesh=mesh,
         in_specs=tuple(sharding.spec for sharding in shardings),
         out_specs=over_lanes.spec,
@@ -333,12 +361,14 @@ def lower(lane: Lane) -> Lowered:
     return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
 
 
-def _compile(lane: Lane) -> tuple[Any, Callable, Callable[[], Batch]]:
+def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
-    program = compiled(lower(lane), mesh.devices.tolist())
+    table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
+    name = "lanes", lane.layout, identity_of_types(table), _name(lane)
+    program = compiled(name, lambda: lower(lane), examine=_examine)
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
-    shared = jax.device_put((_lifted(lane)[1], lane.job.tasks, lane.job.key), everywhere)
+    shared = jax.device_put((lane.data, lane.job.tasks, lane.job.key), everywhere)
 
     def fill() -> Batch:
         # Copied, because the call writes into it; a program that makes zeros would have to be compiled.
@@ -348,9 +378,23 @@ def _compile(lane: Lane) -> tuple[Any, Callable, Callable[[], Batch]]:
     def call(
         row: np.ndarray, seed: np.ndarray, fresh: np.ndarray, *, limits: Limits, chunks: np.int32, batch: Batch
     ) -> tuple[Batch, dict[str, Array]]:
-        return program(*shared, *(row, seed, fresh, limits, chunks, batch))
+        return program.call(*shared, *(row, seed, fresh, limits, chunks, batch))
 
     return program, call, fill
+
+
+class _Facts(NamedTuple):
+    """Facts of a compiled call, found once."""
+
+    calls_lapack: bool
+    bytes: int  # device memory of one batch on one device
+
+
+def _examine(program: Any) -> _Facts:
+    sizes = program.memory_analysis()
+    # Donated memory counts once.
+    needed = sizes.argument_size_in_bytes + sizes.output_size_in_bytes - sizes.alias_size_in_bytes
+    return _Facts("lapack" in (program.as_text() or ""), needed + sizes.temp_size_in_bytes)
 
 
 def _answer_columns(answer: PyTree) -> dict[str, Array]:

@@ -87,6 +87,7 @@ class Queue:
             return Stats(
                 seconds=time.perf_counter() - self.started,
                 compile_seconds=program.seconds,
+                xla_seconds=program.xla_seconds,
                 pulls=self.pulls,
                 rounds=self.rounds,
                 occupancy=self.rounds / self.capacity if self.capacity else 0.0,

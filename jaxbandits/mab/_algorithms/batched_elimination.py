@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.indexing import entry
 
@@ -32,7 +32,7 @@ def batched_elimination(
     stops when one arm remains. The pulls of a batch are known when it begins.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
         first: pulls of every arm in the first batch, an int >= 1.
         growth: factor between the totals n_r of an arm, an int >= 2. With a larger one there are fewer batches and more
@@ -58,7 +58,7 @@ def batched_elimination(
     and reinforcement learning problems, Algorithm 3, tested at the ends of batches alone. The schedule of the batches
     and their radius are ours.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_lucb")
     checks.probability("delta", delta)
     first = checks.whole("first", first, least=1, most=LARGEST)
     growth = checks.whole("growth", growth, least=2, most=LARGEST)

@@ -7,10 +7,9 @@ from jax.scipy.special import ndtri
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
-from jaxbandits.numerics.kl import kl_upper
 
 
 class LogFactor(NamedTuple):
@@ -27,7 +26,7 @@ def bayes_ucb(problem: Problem, *, factor: LogFactor | None = None) -> Algorithm
     7 % of itself (1 to 10^4 pulls of an arm, t up to 10^6).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         factor: `LogFactor(horizon, c)` for the factor log(T)^c of t. If None, 1, as the authors recommend.
 
     Returns:
@@ -43,6 +42,9 @@ def bayes_ucb(problem: Problem, *, factor: LogFactor | None = None) -> Algorithm
     Source: Kaufmann, Cappe and Garivier (2012), On Bayesian upper confidence bounds for bandit problems, Algorithm 1.
     """
     check_problem(problem)
+    quantile = law_of(problem).posterior_quantile
+    checks.require(quantile is not None, "problem", "be Gaussian, Bernoulli or Bounded", problem)
+    assert quantile is not None
     dtype = float_dtype(problem)
     if factor is not None:
         checks.instance("factor", factor, LogFactor)
@@ -55,30 +57,6 @@ def bayes_ucb(problem: Problem, *, factor: LogFactor | None = None) -> Algorithm
         if factor is not None:
             t = t * jnp.log(jnp.asarray(factor.horizon).astype(dtype)) ** jnp.asarray(factor.c, dtype)
         z = -ndtri(1 / t)
-        if isinstance(problem, Gaussian):
-            return estimates.means + scale(problem) * z / jnp.sqrt(estimates.counts)
-        return beta_quantile(estimates, z)
+        return quantile(problem, estimates.counts, estimates.means, z)
 
     return algorithm_from_index(problem, index)
-
-
-def beta_quantile(estimates: Estimates, z: Array) -> Array:
-    """Approximates the quantile of Beta(1 + ones, 1 + zeros) whose upper tail is the normal upper tail at z.
-
-    Args:
-        estimates: estimates of Bernoulli arms, (K,).
-        z: float (), positive.
-
-    Returns:
-        float (K,): the root of its signed large-deviation rate, twice corrected.
-    """
-    # DEVIATION: the paper takes the exact quantile, which JAX cannot compute without a loop.
-    counts, means = estimates.counts, estimates.means
-    n = counts + 2
-    center = (1 + counts * means) / n
-    r = jnp.broadcast_to(z, center.shape)
-    for _ in range(2):
-        q = kl_upper(center, r * r / (2 * n))
-        v = jnp.sqrt(n) * (q - center) / jnp.sqrt(center * (1 - center))
-        r = z - jnp.log(v / r) / r
-    return kl_upper(center, r * r / (2 * n))

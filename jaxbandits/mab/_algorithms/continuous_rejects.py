@@ -5,7 +5,7 @@ import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, one_arm
 from jaxbandits.numerics.indexing import entry, is_entry
 
@@ -18,7 +18,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
     dropped before a pull. Lots break ties of counts and means.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         horizon: T, pulls, int () >= K.
         conservative: whether it must trail the worst of the others (CR-C) or their average (CR-A) by this margin.
 
@@ -35,7 +35,7 @@ def continuous_rejects(problem: Problem, *, horizon: Array | int, conservative: 
     Source: Wang, Tzeng and Proutiere (2023), Best arm identification with fixed budget: a large deviation perspective;
     the rule as in the authors' code.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "successive_rejects")
     K, dtype = problem.arms, float_dtype(problem)
     checks.integer("horizon", horizon, least=K, most=2**31 - 1)
     checks.flag("conservative", conservative)

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
 from jaxbandits.numerics.indexing import is_entry, select
 
@@ -26,7 +26,7 @@ def discounted_ucb(problem: Problem, *, discount: Array | float, exploration: Ar
     arms. An arm whose N underflows has an infinite bound.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         discount: gamma, () in (0, 1). The rule remembers about 1 / (1 - discount) pulls.
         exploration: xi, () > 0. The proof requires more than 1/2.
 
@@ -44,7 +44,7 @@ def discounted_ucb(problem: Problem, *, discount: Array | float, exploration: Ar
     Source: Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, D-UCB. The
     paper's radius is 2 B sqrt(xi log(n) / N); a reward in [0, B] is sub-Gaussian with constant B / 2.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     checks.probability("discount", discount)
     checks.positive("exploration", exploration)
     K, dtype = problem.arms, float_dtype(problem)

@@ -1,10 +1,16 @@
 """EB-TC: the empirical best arm against the challenger that it has beaten least clearly (Jourdan et al., 2022)."""
 
-from jaxbandits.base import Algorithm, Array
-from jaxbandits.mab._problem.problems import Problem
-from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings
-from jaxbandits.mab._shared.frame import Estimates, argmax
-from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.problems import Problem, float_dtype
+from jaxbandits.mab._problem.questions.all_good import AllGood
+from jaxbandits.mab._problem.questions.asked import Question
+from jaxbandits.mab._problem.questions.top_m import TopM, largest
+from jaxbandits.mab._shared.asking import algorithm_from_question, asked
+from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings, check_leader_share
+from jaxbandits.mab._shared.directed import directed_arm, swapped_arm
+from jaxbandits.mab._shared.frame import Estimates, State, argmax
+from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair, coin
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -12,6 +18,7 @@ from jaxbandits.numerics.thresholds import Threshold
 def eb_tc(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -19,30 +26,58 @@ def eb_tc(
 ) -> Algorithm:
     """Pulls the arm with the best mean, or the challenger with the smallest transport cost, at random.
 
+    For another question it pulls an arm of the nearest alternative: for `TopM` the arm inside or the arm outside of the
+    pair that is hardest to tell apart, for `Above` and `GoodArm` the one arm that is nearest to the level, for
+    `AllGood` each arm with the probability of its share of the cost. Ties then go to the lowest index.
+
     It is greedy: with epsilon = 0 an unlucky start may starve the best arm, so that stopping times have heavy tails (26
     of 1000 runs on the means .5, 0, 0, 0, 0 had not stopped after 300,000 pulls). Set `epsilon`, or use `eb_tci`.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
+        question: one of `BestArm`, `TopM`, `Above`, `GoodArm` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
-        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
-        leader_share: () in (0, 1), probability of pulling the leader. Or "ids", the information-directed share, with
-            which the proportions of pulls tend to the optimal ones.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others. For Gaussian arms and `TopM(m)` `kk_pair` with `comparisons` m (K - m) is proved, for `AllGood`
+            `kk_all`.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
+            question.
+        leader_share: () in (0, 1), probability of pulling the leader, or the arm inside. Or "ids", the
+            information-directed share, with which the proportions of pulls tend to the optimal ones; the only choice
+            for `AllGood`. One arm, as for `Above`, needs no share.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
+        Algorithm with actions `Pull` of one slot and the answers of the question; for the best arm int32 (), the arm
+        with the best mean.
 
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
-    round, and one uniform number. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta. **Cost**: O(K) per round, for
+    `TopM` and `AllGood` O(K^2), and one uniform number. **Limit**: 2^31 - 1 pulls.
 
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited; with epsilon Jourdan,
-    Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for fixed-confidence and beyond.
+    Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for fixed-confidence and beyond; with
+    `TopM` and "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms.
     """
+    question, epsilon = asked(problem, question, epsilon)
+    check_leader_share(leader_share)
+    if question is not None:
+        dtype = float_dtype(problem)
+        if isinstance(question, AllGood):
+            checks.one_of("leader_share", leader_share, ("ids",))
+
+        def pull_of(key: Key, state: State, estimates: Estimates) -> Array:
+            del state
+            if not isinstance(question, TopM):
+                return directed_arm(problem, question, estimates, coin(key, dtype))
+            members = largest(question.m, estimates.means)
+            return swapped_arm(
+                problem, estimates, members=members, share=leader_share, penalty=0, uniform=coin(key, dtype)
+            )
+
+        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold)
     return algorithm_from_pair(
         problem, _pair, delta=delta, threshold=threshold, epsilon=epsilon, leader_share=leader_share
     )

@@ -16,7 +16,7 @@ def exp3(problem: Problem, *, gamma: Array | float) -> Algorithm:
     A reward x multiplies the weight of its arm by exp(gamma x / (K p)).
 
     Args:
-        problem: `Bernoulli`; `Gaussian` is refused, since rewards must lie in [0, 1].
+        problem: `Bernoulli` or `Bounded`, since rewards must lie in [0, 1].
         gamma: () in (0, 1], the share of uniform exploration. See `exp3_gamma`.
 
     Returns:
@@ -24,7 +24,7 @@ def exp3(problem: Problem, *, gamma: Array | float) -> Algorithm:
         give `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: an argument is out of range, or the problem is not Bernoulli.
+        ValueError: an argument is out of range, or the problem is neither.
 
     **Guarantee** (Theorem 3.1, any sequence of rewards in [0, 1] that is fixed in advance): the expected sum of rewards
     falls short of the sum G of the best single arm by at most (e - 1) gamma G + K log(K) / gamma. **Cost**: O(K) and
@@ -49,7 +49,7 @@ def exp3_gamma(problem: Problem, *, horizon: Array | int) -> Array:
     """Computes the `gamma` of `exp3` for a known horizon, min(1, sqrt(K log(K) / ((e - 1) T))).
 
     Args:
-        problem: `Bernoulli`.
+        problem: `Bernoulli` or `Bounded`.
         horizon: T, pulls, an integer >= 1; may be traced.
 
     Returns:
@@ -57,7 +57,7 @@ def exp3_gamma(problem: Problem, *, horizon: Array | int) -> Array:
         at most 2.63 sqrt(T K log(K)).
 
     Raises:
-        ValueError: an argument is out of range, or the problem is not Bernoulli.
+        ValueError: an argument is out of range, or the problem is neither.
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire (2002), Corollary 3.2 with g = T.
     """

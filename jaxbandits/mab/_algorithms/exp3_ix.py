@@ -18,7 +18,7 @@ def exp3_ix(problem: Problem, *, eta: Array | float, gamma: Array | float) -> Al
     estimate replaces the uniform exploration of `exp3`.
 
     Args:
-        problem: `Bernoulli`; `Gaussian` is refused, since rewards must lie in [0, 1].
+        problem: `Bernoulli` or `Bounded`, since rewards must lie in [0, 1].
         eta: () > 0, learning rate. See `exp3_ix_constants`.
         gamma: () > 0, implicit exploration.
 
@@ -27,7 +27,7 @@ def exp3_ix(problem: Problem, *, eta: Array | float, gamma: Array | float) -> Al
         never stops: give `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: an argument is out of range, or the problem is not Bernoulli.
+        ValueError: an argument is out of range, or the problem is neither.
 
     **Guarantee** (Theorem 1, any rewards in [0, 1]): see `exp3_ix_constants`. **Cost**: O(K) and one uniform number per
     round. **Limit**: 2^31 - 1 pulls.
@@ -58,7 +58,7 @@ def exp3_ix_constants(problem: Problem, *, horizon: Array | int) -> IxConstants:
     """Computes the constants of `exp3_ix` for a known horizon, eta = 2 gamma = sqrt(2 log(K) / (K T)).
 
     Args:
-        problem: `Bernoulli`.
+        problem: `Bernoulli` or `Bounded`.
         horizon: T, pulls, an integer >= 1; may be traced.
 
     Returns:
@@ -67,7 +67,7 @@ def exp3_ix_constants(problem: Problem, *, horizon: Array | int) -> IxConstants:
         single arm's by at most 2 sqrt(2 K T log(K)) + (sqrt(2 K T / log(K)) + 1) log(2 / delta).
 
     Raises:
-        ValueError: an argument is out of range, or the problem is not Bernoulli.
+        ValueError: an argument is out of range, or the problem is neither.
 
     Source: Neu (2015), Theorem 1.
     """

@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, divergence
+from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, divergence
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
 from jaxbandits.numerics.normal import one_by_one
@@ -13,14 +13,14 @@ def imed(problem: Problem) -> Algorithm:
     """Pulls the arm with the smallest N kl(mean, largest mean) + log N.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
         `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
+        ValueError: `problem` is no problem of this family.
 
     **Guarantee** (Theorem 5): regret / log(t) tends to the smallest possible limit, `lai_robbins`. **Cost**: O(K) per
     round, K relative entropies. **Limit**: 2^31 - 1 pulls.
@@ -37,7 +37,7 @@ def imed(problem: Problem) -> Algorithm:
         def of_arm(count: Array, mean: Array) -> Array:
             return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + jnp.log(count))
 
-        # Logarithms are worth a loop over arms, squares are not.
-        return one_by_one(of_arm, counts, means) if isinstance(problem, Bernoulli) else of_arm(counts, means)
+        # Squares are not worth a loop over arms, logarithms are.
+        return of_arm(counts, means) if isinstance(problem, Gaussian) else one_by_one(of_arm, counts, means)
 
     return algorithm_from_index(problem, index)

@@ -20,7 +20,7 @@ def kl_lucb(
     The interval of an arm with N pulls is all q with N kl(mean, q) <= threshold; for Gaussian arms that is `lucb`. An
     action has two slots.
 
-    Arguments, result and errors: see `lucb`.
+    Arguments, result and errors: see `lucb`; any problem of this family.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
     heuristic. With small probability a run never stops; set `max_rounds`. **Cost**: O(K) per round of two pulls, for
@@ -28,7 +28,7 @@ def kl_lucb(
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:
         return bound(problem, estimates.means, level(settings, state) / estimates.counts, is_upper)

@@ -13,7 +13,7 @@ def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
     """Pulls the arm with the largest q for which N kl(mean, q) <= log(t) + c log log t.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         c: () >= 0. The theorem needs 3; the authors recommend 0.
 
     Returns:

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.indexing import entry
 
@@ -27,7 +27,7 @@ def lil_ucb(
     at least 1 + lambda times the pulls of all others. The defaults are the paper's heuristic.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), d: for the heuristic, the allowed probability of error. For the guarantee it is far
             smaller, and `lil_ucb_constants` computes it.
         lil_epsilon: () >= 0, e.
@@ -46,7 +46,7 @@ def lil_ucb(
     Source: Jamieson, Malloy, Nowak and Bubeck (2014), lil' UCB: an optimal exploration algorithm for multi-armed
     bandits. The "+ 2" keeps log log finite.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_lucb")
     checks.probability("delta", delta)
     checks.not_negative("lil_epsilon", lil_epsilon)
     checks.not_negative("lil_beta", lil_beta)

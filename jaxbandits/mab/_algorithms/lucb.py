@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
-from jaxbandits.mab._problem.problems import Problem, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, scale
 from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, level, stop_settings
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, unfused
 from jaxbandits.numerics.indexing import entry, is_entry
@@ -26,7 +26,7 @@ def lucb(
     before the two pulls. An action has two slots.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
@@ -43,7 +43,8 @@ def lucb(
 
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    check_sub_gaussian(problem, "kl_lucb")
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)

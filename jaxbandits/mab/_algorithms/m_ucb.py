@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, law_of, scale
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
@@ -52,7 +52,7 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
     pulled arm since the restart differ: the sums of their newer and of their older half by more than the threshold.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         window: w, pulls of an arm, an even int in [2, 2^24]. A state keeps as many rewards of every arm.
         threshold: b, () > 0, in units of reward.
         gamma: () in (0, 1], the share of uniform exploration.
@@ -73,7 +73,7 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
     piecewise-stationary bandit, Algorithms 1 and 2. A reward in [0, 1] is sub-Gaussian with constant 1/2, hence the
     factor 2 noise_scale.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     window = checks.whole("window", window, least=2, most=2**24)
     checks.require(window % 2 == 0, "window", "be even", window)
     checks.positive("threshold", threshold)
@@ -126,7 +126,7 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
     start = Monitor(totals, jnp.zeros((K, window), dtype), jnp.zeros(K, dtype))
     algorithm = algorithm_from_rule(problem, Rule(choose, start, learn=learn), in_turn=False)
     # Sums of zeros and ones carry no rounding.
-    return algorithm if isinstance(problem, Bernoulli) else algorithm._replace(refresh=refresh)
+    return algorithm if law_of(problem).counts_ones else algorithm._replace(refresh=refresh)
 
 
 class MUcbConstants(NamedTuple):
@@ -145,7 +145,7 @@ def m_ucb_constants(problem: Problem, *, horizon: int, changes: int, smallest_ch
     b' = b / (2 noise_scale), at most 1.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         horizon: T, pulls, an int >= 1.
         changes: number of times at which means change, an int >= 1.
         smallest_change: () > 0, a Python number: at every change, the mean of some arm moves by at least this.
@@ -159,7 +159,7 @@ def m_ucb_constants(problem: Problem, *, horizon: int, changes: int, smallest_ch
 
     Source: Cao, Wen, Kveton and Xie (2019), Remark 1.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     horizon = checks.whole("horizon", horizon, least=1)
     changes = checks.whole("changes", changes, least=1)
     checks.positive("smallest_change", smallest_change)

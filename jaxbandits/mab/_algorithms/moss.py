@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
 
@@ -13,7 +13,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
     """Pulls the arm with the largest mean + 2 noise_scale sqrt(max(log(T / (K N)), 0) / N).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         horizon: T, pulls, an integer >= 1; may be traced. It sets only the index, and does not end the run.
 
     Returns:
@@ -28,7 +28,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
 
     Source: Audibert and Bubeck (2009), Minimax policies for adversarial and stochastic bandits.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     checks.integer("horizon", horizon, least=1)
     log_share = jnp.log(jnp.asarray(horizon).astype(float_dtype(problem)) / problem.arms)
 

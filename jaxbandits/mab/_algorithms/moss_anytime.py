@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 
@@ -13,7 +13,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
     """Pulls the arm with the largest mean + 2 noise_scale sqrt((1 + alpha) / 2 max(log(t / (K N)), 0) / N).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         alpha: () > 0. With 1 it is MOSS whose horizon is the number of the pull.
 
     Returns:
@@ -28,7 +28,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
 
     Source: Degenne and Perchet (2016), Anytime optimal algorithms in stochastic multi-armed bandits.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     checks.positive("alpha", alpha)
     half = (1 + jnp.asarray(alpha, float_dtype(problem))) / 2
 

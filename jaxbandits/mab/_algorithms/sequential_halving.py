@@ -12,7 +12,7 @@ def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = 
     A phase with S arms gives each floor(T / (S ceil(log2 K))) pulls and keeps ceil(S / 2). Lots break ties of means.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         horizon: T, pulls, int () >= K ceil(log2 K).
         reuse: whether all samples of an arm count, or only the phase's own, as in the paper. Reuse errs less.
         leap: largest number of pulls per round, as in `successive_rejects`.

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, law_of, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
 from jaxbandits.numerics.indexing import is_entry, sliced
 
@@ -28,7 +28,7 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
     An arm without a pull in the window is pulled next.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         window: tau, pulls, an int in [K, 2^24]. A state keeps the arms and rewards of as many pulls.
         exploration: xi, () > 0. The proof requires more than 1/2.
 
@@ -47,7 +47,7 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
     Source: Garivier and Moulines (2011), On upper-confidence bound policies for switching bandit problems, SW-UCB. The
     paper's radius is B sqrt(xi log(min(t, tau)) / N); a reward in [0, B] is sub-Gaussian with constant B / 2.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     # Counts of a window must be exact in a 32-bit float.
     window = checks.whole("window", window, least=problem.arms, most=2**24)
     checks.positive("exploration", exploration)
@@ -94,4 +94,4 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
     )
     algorithm = algorithm_from_rule(problem, Rule(choose, empty, learn=learn))
     # Sums of zeros and ones carry no rounding.
-    return algorithm if isinstance(problem, Bernoulli) else algorithm._replace(refresh=refresh)
+    return algorithm if law_of(problem).counts_ones else algorithm._replace(refresh=refresh)

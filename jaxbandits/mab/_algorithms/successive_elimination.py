@@ -6,7 +6,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, one_arm
 
 
@@ -17,7 +17,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
     Bernoulli arms. An arm is dropped if it trails the best by more than two radii. It stops when one arm remains.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
         delta: () in (0, 1), allowed probability of error.
 
     Returns:
@@ -33,7 +33,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
     Source: Even-Dar, Mannor and Mansour (2006), Action elimination and stopping conditions for the multi-armed bandit
     and reinforcement learning problems, Algorithm 3.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_lucb")
     checks.probability("delta", delta)
     K, dtype = problem.arms, float_dtype(problem)
     log_delta = jnp.log(jnp.asarray(delta, dtype))

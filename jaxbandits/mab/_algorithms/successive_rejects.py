@@ -14,7 +14,7 @@ def successive_rejects(problem: Problem, *, horizon: Array | int, leap: int = 1)
     means.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         horizon: T, pulls, int () > K.
         leap: largest number of pulls per round, an int >= 1. With more than 1 an action has a slot for every arm; with
             T a round is a phase. The distribution of a run is the same. A Bernoulli arm whose sampler misses is pulled

@@ -4,6 +4,9 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, posterior_draw_and_uniforms
+from jaxbandits.mab._problem.questions.asked import Question
+from jaxbandits.mab._problem.questions.top_m import TopM, largest
+from jaxbandits.mab._shared.asking import algorithm_from_question, asked
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -11,6 +14,7 @@ from jaxbandits.mab._shared.confidence import (
     leader_share_at,
     stop_settings,
 )
+from jaxbandits.mab._shared.directed import swapped_arm
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
 from jaxbandits.mab._shared.top_two import Pair, pulled_arm
 from jaxbandits.mab._shared.transport import transport_costs
@@ -20,6 +24,7 @@ from jaxbandits.numerics.thresholds import Threshold
 def t3c(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -28,20 +33,34 @@ def t3c(
     """Pulls the best arm of a posterior draw, or the challenger with the smallest transport cost, at random.
 
     A leader that is not the best at the estimates may have several challengers of cost 0. One of them is then taken
-    uniformly at random.
+    uniformly at random. For `TopM` it pulls one of the m best arms of the draw, or of the others, and the lowest arms
+    come first among pairs of cost 0. It answers no other question.
 
     Arguments, result and errors: see `eb_tc`.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
-    heuristic. **Cost**: O(K) per round, with K normal numbers for Gaussian arms and 16 K uniform ones for Bernoulli
-    arms, and one or two more. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta. The default `gk16` is a heuristic.
+    **Cost**: O(K) per round, for `TopM` O(K^2), with K normal numbers for Gaussian arms and 16 K uniform ones for
+    Bernoulli arms, and one or two more. **Limit**: 2^31 - 1 pulls.
 
     Source: Shang, de Heide, Kaufmann, Menard and Valko (2020), Fixed-confidence guarantees for Bayesian best-arm
     identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
     algorithms.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon)
+    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
     check_leader_share(leader_share)
+    if isinstance(question, TopM):
+        m = question.m
+
+        def pull_of(key: Key, state: State, estimates: Estimates) -> Array:
+            del state
+            draw, uniforms = posterior_draw_and_uniforms(
+                problem, key, counts=estimates.counts, means=estimates.means, number=1
+            )
+            members = largest(m, unfused(draw))
+            return swapped_arm(problem, estimates, members=members, share=leader_share, penalty=0, uniform=uniforms[0])
+
+        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold)
+    settings = stop_settings(problem, delta, threshold, epsilon)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         is_directed = isinstance(leader_share, str)

@@ -1,12 +1,18 @@
 """Track-and-Stop: tracks the proportions that would be optimal at the estimates (Garivier, Kaufmann, 2016)."""
 
-from typing import Literal, NamedTuple
+from collections.abc import Callable
+from typing import Any, Literal, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype
+from jaxbandits.mab._problem.questions.above import Above
+from jaxbandits.mab._problem.questions.all_good import AllGood
+from jaxbandits.mab._problem.questions.asked import Question, kind_of
+from jaxbandits.mab._problem.questions.top_m import TopM
+from jaxbandits.mab._shared.asking import asked, has_cleared, question_settings
 from jaxbandits.mab._shared.confidence import has_separated, stop_settings
 from jaxbandits.mab._shared.frame import (
     Choice,
@@ -23,6 +29,7 @@ from jaxbandits.mab._shared.weights import checked_margin, optimal_weights
 from jaxbandits.numerics.thresholds import Threshold
 
 TrackingName = Literal["D", "C"]
+STEPS = 12  # steps for the weights of `TopM` and `AllGood`
 
 
 class Plan(NamedTuple):
@@ -33,9 +40,18 @@ class Plan(NamedTuple):
     tracked: Array  # float (K,)      C: the sum of all projected weights so far, 1 for each arm at first
 
 
+class Target(NamedTuple):
+    """Functions of the estimates that depend on the question."""
+
+    weights: Callable[[Estimates], Array]  # optimal proportions, float (K,)
+    is_reached: Callable[[State, Estimates], Array]  # bool ()   the run may stop
+    answer: Callable[[Estimates], Array]
+
+
 def tas(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -45,11 +61,14 @@ def tas(
     """Pulls the arm that is furthest behind its optimal proportion at the estimates, or one with too few pulls.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
+        question: one of `BestArm`, `TopM`, `Above` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
-        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others. Other questions: see `eb_tc`.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only; 0 with a
+            question.
         tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than
             sqrt(t) - K / 2. "C" tracks the sum of all proportions so far, each projected on weights of at least
             1 / (2 sqrt(K^2 + t)). C needs 20 to 27 % more pulls, since old weights stay in its sum.
@@ -57,19 +76,23 @@ def tas(
             plan, which a batch of runs makes together: a cheaper algorithm, but another one.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
+        Algorithm with actions `Pull` of one slot and the answers of the question; for the best arm int32 (), the arm
+        with the best mean.
 
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
-    **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta, and mean pulls /
-    log(1 / delta) tend to the smallest possible limit, the `characteristic_time`. **Cost**: about 12 K relative
-    entropies for new weights. **Limit**: 2^31 - 1 pulls.
+    **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta, and mean pulls / log(1 / delta) tend
+    to the smallest possible limit, the `characteristic_time`. **Cost**: about 12 K relative entropies for new weights;
+    for `TopM` and `AllGood` O(K^4), so set `replan_every`. **Limit**: 2^31 - 1 pulls.
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon)
-    margin = checked_margin(problem, epsilon)
+    question, epsilon = asked(problem, question, epsilon, among=(TopM, Above, AllGood))
+    if question is None:
+        target = _best_arm(problem, delta, threshold, epsilon)
+    else:
+        target = _target(problem, question, delta, threshold)
     checks.one_of("tracking", tracking, TrackingName)
     replan_every = checks.whole("replan_every", replan_every, least=1)
     K, dtype = problem.arms, float_dtype(problem)
@@ -77,7 +100,7 @@ def tas(
     def weights_of(state: State, estimates: Estimates) -> Array:
         if replan_every > 1:
             return state.memory.weights
-        return optimal_weights(problem, estimates.means, epsilon=margin)[0]
+        return target.weights(estimates)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
@@ -88,7 +111,7 @@ def tas(
             tracked = cumulative(state.memory.tracked, weights=weights, pulls=state.pulls)
             behind = tracked - state.counts.astype(dtype)
             arm = argmax(behind, estimates.lots)
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+        return Choice(one_arm(arm), target.is_reached(state, estimates), target.answer(estimates))
 
     def remember(state: State, estimates: Estimates) -> Plan:
         tracked = cumulative(state.memory.tracked, weights=weights_of(state, estimates), pulls=state.pulls)
@@ -96,21 +119,41 @@ def tas(
 
     start = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.ones(K, dtype))
     start = () if tracking == "D" and replan_every == 1 else start
-    algorithm = algorithm_from_rule(problem, Rule(choose, start, remember if tracking == "C" else None))
+    rule = Rule(choose, start, remember if tracking == "C" else None)
+    algorithm = algorithm_from_rule(problem, rule, draws_lots=None if question is None else False)
     if replan_every == 1:
         return algorithm
 
     # DEVIATION: the paper computes new weights before every pull.
     def plan(key: Key, state: State) -> State:
         del key
-        weights = optimal_weights(problem, estimates(problem, state).means, epsilon=margin)[0]
+        weights = target.weights(estimates(problem, state))
         return state._replace(memory=state.memory._replace(weights=weights, planned=state.pulls))
 
     def stale(state: State) -> Array:
         is_due = (state.memory.planned < 0) | (state.pulls - state.memory.planned >= replan_every)
-        return (state.pulls >= K) & is_due & ~has_separated(settings, state, estimates(problem, state))
+        return (state.pulls >= K) & is_due & ~target.is_reached(state, estimates(problem, state))
 
     return algorithm._replace(plan=plan, stale=stale)
+
+
+def _best_arm(problem: Problem, delta: Any, threshold: Threshold | None, epsilon: Any) -> Target:
+    settings = stop_settings(problem, delta, threshold, epsilon)
+    margin = checked_margin(problem, epsilon)
+    return Target(
+        lambda estimates: optimal_weights(problem, estimates.means, epsilon=margin)[0],
+        lambda state, estimates: has_separated(settings, state, estimates),
+        lambda estimates: argmax(estimates.means, estimates.lots),
+    )
+
+
+def _target(problem: Problem, question: Question, delta: Any, threshold: Threshold | None) -> Target:
+    settings, kind = question_settings(problem, question, delta, threshold), kind_of(question)
+    return Target(
+        lambda estimates: kind.characteristic_time(question, problem, estimates.means, STEPS).allocation,
+        lambda state, estimates: has_cleared(settings, question, state, estimates),
+        lambda estimates: kind.answer(question, problem, estimates.counts, estimates.means),
+    )
 
 
 def direct(weights: Array, counts: Array, pulls: Array, lots: Array | tuple[()] = ()) -> Array:

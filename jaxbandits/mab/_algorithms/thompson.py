@@ -7,17 +7,18 @@ from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
 def thompson(problem: Problem) -> Algorithm:
-    """Pulls the arm with the largest draw from its posterior under a flat prior.
+    """Pulls the arm with the largest draw from its posterior under a prior without information.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`. Draws are normal, or Beta(1 + ones, 1 + zeros).
+        problem: any problem of this family. Draws are normal; Beta(1 + ones, 1 + zeros); for Poisson arms Gamma(sum +
+            1/2) / count; for exponential arms sum / Gamma(count).
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean. It never stops: give
         `run` or `sweep` a `horizon`.
 
     Raises:
-        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`.
+        ValueError: `problem` is no problem of this family.
 
     **Guarantee** (Kaufmann, Korda and Munos, 2012, Bernoulli): regret / log(t) tends to the smallest possible limit,
     `lai_robbins`. Every arm is pulled once first, which the Beta prior would not need. **Cost**: K normal numbers per

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 from jax.scipy.special import log_ndtr, logsumexp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Gaussian, Problem, posterior_draws, scale
+from jaxbandits.mab._problem.problems import Problem, law_of, posterior_draws
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -22,12 +24,13 @@ from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
 NODES = 32  # nodes of the quadrature
-FRESH = 16  # draws for a Bernoulli challenger
+FRESH = 16  # draws for a challenger that is not Gaussian
 
 
 def ttts(
     problem: Problem,
     *,
+    question: BestArm | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -37,26 +40,28 @@ def ttts(
 
     Late in a run the challenger takes very many draws. For Gaussian arms it therefore comes from its distribution:
     P(a is the best arm under the posterior), normalised over all arms except the leader, by quadrature (total variation
-    1e-6 on usual states, 1.2e-3 on extreme ones). For Bernoulli arms 16 further draws are made at once. If all have the
+    1e-6 on usual states, 1.2e-3 on extreme ones). For other arms 16 further draws are made at once. If all have the
     leader on top, the challenger is the arm with the smallest transport cost, as in `t3c`. This is the only choice of
     the challenger that epsilon changes.
 
-    Arguments, result and errors: see `eb_tc`.
+    Arguments, result and errors: see `eb_tc`, except that it answers `BestArm` alone.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. The default `gk16` is a
     heuristic. **Cost**: 34 K^2 normal distribution functions per round for Gaussian arms, 272 K uniform numbers for
-    Bernoulli arms. **Limit**: 2^31 - 1 pulls.
+    Bernoulli arms, 136 K or 153 K for exponential and Poisson ones. **Limit**: 2^31 - 1 pulls.
 
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and
     Yang (2023), Information-directed selection for top-two algorithms.
     """
+    _, epsilon = asked(problem, question, epsilon, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
+    posterior_scale = law_of(problem).posterior_scale
 
     def challenger_of(key: Key, estimates: Estimates, leader: Array) -> Array:
         counts, means = estimates.counts, estimates.means
-        if isinstance(problem, Gaussian):
-            logs = log_probabilities_of_best(means, scale(problem) / jnp.sqrt(counts))
+        if posterior_scale is not None:
+            logs = log_probabilities_of_best(means, posterior_scale(problem, counts))
             logs = jnp.where(is_entry(leader, logs), -jnp.inf, logs)
             cumulated = jnp.cumsum(jnp.exp(logs - jnp.max(logs)))
             target = coin(key, logs.dtype) * cumulated[-1]

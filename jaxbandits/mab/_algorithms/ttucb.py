@@ -7,6 +7,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -31,6 +33,7 @@ class Tracking(NamedTuple):
 def ttucb(
     problem: Problem,
     *,
+    question: BestArm | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
@@ -40,16 +43,18 @@ def ttucb(
 ) -> Algorithm:
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
-    The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for Bernoulli
-    arms the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). The rule is deterministic except for ties.
-    Lots break ties of the bounds of Bernoulli arms, and of challengers with a mean above the leader's, all of which
-    cost 0.
+    The bound of an arm with N of t pulls is mean + noise_scale sqrt(2 exponent (1 + slack) log(t) / N), for other arms
+    the largest q with N kl(mean, q) <= exponent (1 + slack) log(t). The rule is deterministic except for ties. Lots
+    break ties of the bounds of Bernoulli and Poisson arms, and of challengers with a mean above the leader's, all of
+    which cost 0.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
+        question: `BestArm`, the only question with a published form. If None, the same.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
         leader_share: () in (0, 1), an arm's share of the pulls in the rounds in which it is leader. Or "ids", the
             information-directed share, with which the proportions of pulls tend to the optimal ones.
@@ -67,6 +72,7 @@ def ttucb(
 
     Source: Jourdan and Degenne (2022), Non-asymptotic analysis of a UCB-based top two algorithm, for Gaussian arms.
     """
+    _, epsilon = asked(problem, question, epsilon, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     checks.positive("exponent", exponent)
@@ -77,7 +83,7 @@ def ttucb(
     def pair_of(estimates: Estimates) -> tuple[Pair, Array]:
         """Returns the pair, and the leader's share."""
         log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
-        # DEVIATION: the paper treats Gaussian arms; the kl bound of Bernoulli arms is ours.
+        # DEVIATION: the paper treats Gaussian arms; the kl bound of other arms is ours.
         bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
         leader = argmax(bounds, estimates.lots)
         pair = Pair(leader, transport(problem, estimates, leader, settings.epsilon))

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 
@@ -13,7 +13,7 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
     """Pulls the arm with the largest mean + exploration noise_scale sqrt(2 log(t) / N).
 
     Args:
-        problem: `Gaussian` or `Bernoulli`, whose noise_scale is 1/2.
+        problem: `Gaussian`, `Bernoulli` or `Bounded`. The noise_scale of the last two is 1/2.
         exploration: () > 0. 2 is UCB1: for rewards in [0, 1] its radius is sqrt(2 log(t) / N). 1 is asymptotically
             right for Gaussian arms.
 
@@ -29,7 +29,7 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
 
     Source: Auer, Cesa-Bianchi and Fischer (2002), Finite-time analysis of the multiarmed bandit problem, Figure 1.
     """
-    check_problem(problem)
+    check_sub_gaussian(problem, "kl_ucb")
     checks.positive("exploration", exploration)
     factor = jnp.asarray(exploration, float_dtype(problem)) * scale(problem)
 

@@ -17,7 +17,7 @@ def ucb_e(
     Lots break ties of bounds and means of Bernoulli arms.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         horizon: T, pulls, int () >= K.
         hardness: () > 0, H1 of the instance, in units of reward^-2: the truth, which no learner knows (see
             `mab.hardness`).

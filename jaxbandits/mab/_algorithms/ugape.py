@@ -34,7 +34,7 @@ def ugape(
     U. It stops when B_J <= epsilon.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
@@ -53,7 +53,7 @@ def ugape(
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.
     """
-    settings = stop_settings(problem, delta, threshold, epsilon, reads_counts=False)
+    settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key

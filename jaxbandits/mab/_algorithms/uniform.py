@@ -2,6 +2,8 @@
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.questions.asked import Question
+from jaxbandits.mab._shared.asking import algorithm_from_question, asked
 from jaxbandits.mab._shared.confidence import has_separated, stop_settings
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.thresholds import Threshold
@@ -10,30 +12,38 @@ from jaxbandits.numerics.thresholds import Threshold
 def uniform(
     problem: Problem,
     *,
+    question: Question | None = None,
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
 ) -> Algorithm:
-    """Pulls the arms in turn until the likelihood ratio of the best mean against every other exceeds the threshold.
+    """Pulls the arms in turn until the likelihood ratio against every other answer exceeds the threshold.
 
     Args:
-        problem: `Gaussian` or `Bernoulli`.
+        problem: any problem of this family.
+        question: one of `BestArm`, `TopM`, `Above`, `GoodArm` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
-            `gk_union` for Bernoulli arms.
-        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+            `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
+            for others. Other questions: see `eb_tc`.
+        epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
+            question.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
+        Algorithm with actions `Pull` of one slot and the answers of the question; for the best arm int32 ().
 
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
     **Guarantee**: with a proved threshold, P(the answer is not epsilon-best) <= delta. **Cost**: O(K) per
-    round. **Limit**: 2^31 - 1 pulls.
+    round, for `TopM` and `AllGood` O(K^2). **Limit**: 2^31 - 1 pulls.
 
     Source: baseline of Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
+    question, epsilon = asked(problem, question, epsilon)
+    if question is not None:
+        in_turn = lambda key, state, estimates: state.pulls % problem.arms  # noqa: E731
+        return algorithm_from_question(problem, question, in_turn, delta=delta, threshold=threshold)
     settings = stop_settings(problem, delta, threshold, epsilon)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:

@@ -8,13 +8,12 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
+from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree, memoryless
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype, scale
+from jaxbandits.mab._problem.laws.law import Slots
+from jaxbandits.mab._problem.problems import Gaussian, Problem, float_dtype, law_of, scale
 from jaxbandits.noises import Sampler, Shape, sampler_of
-from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
-from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
@@ -44,47 +43,50 @@ def environment(
     """Answers `Pull` with the sum of the rewards of each slot.
 
     n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
-    of a Bernoulli arm are one binomial variable (`numerics.binomial`). If its sampler misses, nothing was pulled, and
-    the algorithm pulls again.
+    of a Bernoulli arm are one binomial variable (`numerics.binomial`), of a Poisson arm one Poisson variable
+    (`numerics.poisson`), of an exponential arm a gamma variable. A bounded arm is pulled once a round. If its sampler
+    misses, nothing was pulled, and the algorithm pulls again; a single reward misses only for Poisson arms with means
+    from 10.
 
     Args:
         instance: the truth.
         algorithm: the algorithm that will pull. Its actions say the number of slots, and its problem the largest number
-            of pulls of a slot, `leap`. More pulls give NaN, which ends the run, for Bernoulli arms, and for a stream
-            without leaps. If None, an action has one slot and makes one pull; an action stands for an algorithm of your
-            own that does not leap.
+            of pulls of a slot, `leap`. More pulls give NaN, which ends the run, unless arms are Gaussian, and for a
+            stream without leaps. If None, an action has one slot and makes one pull; an action stands for an algorithm
+            of your own that does not leap.
         noise: noise of Gaussian arms in units of their noise_scale. If None, it is normal. Otherwise "uniform" on
             [-sqrt 3, sqrt 3], "rademacher" (-1 or 1), or a function (key) -> float () of mean 0 and sub-Gaussian
             constant 1. Theory that needs no more than that holds; sums of several pulls have no closed form.
         stream: a key. If None, noise is fresh in every round. With a key, the n-th pull of an arm pays the same to any
             algorithm, so that algorithms can be compared on the same rewards. For Gaussian arms this holds also within
-            a leap; leaps of Bernoulli arms, whose sums are binomial, are refused.
+            a leap; leaps of other arms are refused.
 
     Returns:
-        Environment. Its noise is `noise`, (slots,), for Gaussian arms; for Bernoulli arms uniform, (slots,) without
-        leaps and (8, slots) with them; with a stream nothing. Its memory is (), with a stream the number of pulls of
-        each arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for Gaussian arms 32
-        normal variables per slot, and 64 with leaps.
+        Environment. Its noise is `noise`, (slots,), for Gaussian arms; for other arms uniform, (slots,) without leaps
+        and (8, slots) with them or for Poisson arms; with a stream nothing. Its memory is (), with a stream the number
+        of pulls of each arm, int32 (K,). An idle slot pays exactly 0. Cost per round: O(slots), with a stream for
+        Gaussian arms 32 normal variables per slot, and 64 with leaps, and for Poisson arms 64 uniform ones.
 
     Raises:
         ValueError: the instance is not valid; the algorithm makes other actions; `noise` is none of these, or is given
-            for Bernoulli arms or leaps; or `stream` is no key or is given for leaps of Bernoulli arms.
+            for other arms or leaps; or `stream` is no key or is given for leaps of other arms.
     """
     problem, means = checked_instance(instance)
     slots, leap, checked = declared_form(algorithm, problem.arms)
-    is_gaussian, sampler = isinstance(problem, Gaussian), None
+    law, sampler = law_of(problem), None
+    if law.largest_leap is not None:
+        require(leap <= law.largest_leap, "algorithm", f"not leap with {type(problem).__name__} arms", leap)
     if noise is not None:
         sampler = sampler_of("noise", noise, means.dtype)
-        require(is_gaussian and leap == 1, "noise", "be None for Bernoulli arms, and for leaps", noise)
+        has_scale = isinstance(problem, Gaussian)
+        require(has_scale and leap == 1, "noise", "be None for leaps, and unless arms are Gaussian", noise)
     if stream is not None:
         checks.key("stream", stream)
-        require(
-            is_gaussian or leap == 1, "stream", "be None for leaps of Bernoulli arms, whose sums are binomial", stream
-        )
+        require(law.can_share(leap), "stream", "be None for leaps, unless arms are Gaussian", stream)
         if sampler is not None:
             paid = _samples(means, scale(problem), stream, sampler)
         else:
-            paid = _walks(means, scale(problem), stream, leap) if is_gaussian else _numbered(means, stream)
+            paid = _numbered(law.pay_from_stream(problem, stream, means, leap))
 
         def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
@@ -107,15 +109,11 @@ def environment(
 
         return memoryless(lambda key: several(jax.random.split(key, slots)), respond_one)._replace(**checked)
 
-    answer = _sums(means, scale(problem)) if is_gaussian else _single(means) if leap == 1 else _many(means, leap)
-    shape = (slots,) if is_gaussian or leap == 1 else (UNIFORMS, slots)
-    draw = jax.random.normal if is_gaussian else jax.random.uniform
-
-    def respond(action: Pull, noise: Array) -> Rewards:
+    def respond(action: Pull, noise: PyTree) -> Rewards:
         require_form(action, problem.arms, slots)
-        return answer(action, noise)
+        return Rewards(*law.pay(problem, noise, means, action, leap))
 
-    return memoryless(lambda key: draw(key, shape, means.dtype), respond)._replace(**checked)
+    return memoryless(lambda key: law.draw(problem, key, slots, leap, means.dtype), respond)._replace(**checked)
 
 
 def declared_form(algorithm: Algorithm | Pull | None, arms: int) -> tuple[int, int, dict[str, Any]]:
@@ -124,7 +122,7 @@ def declared_form(algorithm: Algorithm | Pull | None, arms: int) -> tuple[int, i
     idle, problem = form_of(algorithm, idle_pull(1))
     leap = problem.get("leap", 1)
     declared: dict[str, Any] = {"problem": lambda: {"arms": arms, "leap": leap}, "accepts": partial(_accepts, arms)}
-    declared["admits"] = lambda answer: (answer >= 0) & (answer < arms)
+    declared["admits"] = partial(_admits, arms, problem.get("answers", arms))
     declared["pulls"] = lambda pull: jnp.sum(pull.times)
     return idle.arms.size, leap, declared
 
@@ -151,9 +149,9 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     require(is_paid, "observation.times", "be the times of the action, or 0 where an arm was not pulled", times)
     sums = checks.numbers("observation.sums", rewards.sums, shape, float_dtype(problem))
     require((known(times) > 0) | (known(sums) == 0), "observation.sums", "be 0 where nothing was pulled", sums)
-    if isinstance(problem, Bernoulli):
-        is_count = (known(sums) >= 0) & (known(sums) <= known(times)) & (known(sums) == known(sums) // 1)
-        require(is_count, "observation.sums", "count the ones among the rewards, each of which is 0 or 1", sums)
+    law = law_of(problem)
+    if law.are_sums is not None:
+        require(law.are_sums(problem, known(sums), known(times)), "observation.sums", law.sums_are, sums)
     return Rewards(sums, times)
 
 
@@ -169,6 +167,13 @@ def _accepts(arms: int, pull: Pull) -> Array:
     return jnp.all(exists | (pull.times == 0))
 
 
+def _admits(arms: int, answers: int, answer: Array) -> Array:
+    """True if the answer is a set of the arms, or the number of an answer that exists."""
+    if answer.dtype == bool:
+        return jnp.asarray(answer.shape == (arms,))
+    return (answer >= 0) & (answer < answers)
+
+
 def require_form(action: Pull, arms: int, slots: int) -> None:
     """Raises `ValueError` for an action of another shape, or an arm that is known not to exist."""
     # Broadcasting would answer an action of another shape with too little noise.
@@ -181,19 +186,12 @@ def require_form(action: Pull, arms: int, slots: int) -> None:
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 
-def _sums(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
-    def respond(action: Pull, noise: Array) -> Rewards:
-        times = action.times.astype(means.dtype)
-        return Rewards(times * entries(means, action.arms) + noise_scale * jnp.sqrt(times) * noise, action.times)
-
-    return respond
-
-
 def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, noise: Array) -> Rewards:
-        rewards = entries(means, action.arms) + noise_scale * noise
-        sums = jnp.where(action.times == 0, 0, rewards)
-        return Rewards(jnp.where(action.times <= 1, sums, jnp.nan), action.times)
+        # The selection stands between a product and a sum, so that no compiler rounds them together: the noise of a
+        # stream is the same in the programs of all algorithms.
+        noise = jnp.where(action.times <= 1, noise_scale * noise, jnp.nan)
+        return Rewards(jnp.where(action.times == 0, 0, entries(means, action.arms) + noise), action.times)
 
     return respond
 
@@ -208,51 +206,8 @@ def _samples(means: Array, noise_scale: float, stream: Key, sampler: Sampler) ->
     return respond
 
 
-def _walks(means: Array, noise_scale: float, stream: Key, leap: int) -> Callable[[Pull, Array], Rewards]:
+def _numbered(pay: Callable[[Slots, Array], Slots]) -> Callable[[Pull, Array], Rewards]:
     def respond(action: Pull, before: Array) -> Rewards:
-        def noise(arm: Array, start: Array, times: Array) -> Array:
-            walk = key_of(stream, arm)
-            if leap > 1:
-                return increment(walk, start, times, means.dtype)
-            one = jnp.where(times == 0, 0, one_step(walk, start, means.dtype))
-            return jnp.where(times <= 1, one, jnp.nan)
-
-        steps = jax.vmap(noise)(action.arms, before, action.times)
-        times = action.times.astype(means.dtype)
-        return Rewards(times * entries(means, action.arms) + noise_scale * steps, action.times)
-
-    return respond
-
-
-def _numbered(means: Array, stream: Key) -> Callable[[Pull, Array], Rewards]:
-    single = _single(means)
-
-    def respond(action: Pull, before: Array) -> Rewards:
-        def uniform(arm: Array, number: Array) -> Array:
-            return jax.random.uniform(key_of(stream, arm, number), (), means.dtype)
-
-        return single(action, jax.vmap(uniform)(action.arms, before))
-
-    return respond
-
-
-def _single(means: Array) -> Callable[[Pull, Array], Rewards]:
-    def respond(action: Pull, noise: Array) -> Rewards:
-        mean = entries(means, action.arms)
-        sums = ((noise < mean) & (action.times > 0)).astype(means.dtype)
-        # Traced means could not be checked: a number without a distribution must not pass for a reward.
-        is_lawful = (action.times <= 1) & (mean >= 0) & (mean <= 1)
-        return Rewards(jnp.where(is_lawful, sums, jnp.nan), action.times)
-
-    return respond
-
-
-def _many(means: Array, leap: int) -> Callable[[Pull, Array], Rewards]:
-    def respond(action: Pull, noise: Array) -> Rewards:
-        mean = entries(means, action.arms)
-        ones, accepted = binomial_of(noise, action.times, mean)
-        is_lawful = (action.times <= leap) & (mean >= 0) & (mean <= 1)
-        sums = jnp.where(accepted, ones, 0).astype(means.dtype)
-        return Rewards(jnp.where(is_lawful, sums, jnp.nan), jnp.where(accepted, action.times, 0))
+        return Rewards(*pay(action, before))
 
     return respond

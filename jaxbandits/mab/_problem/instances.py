@@ -1,7 +1,7 @@
 """Instances: a problem with the means of its arms; and instances of the literature."""
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import jax
 import jax.numpy as jnp
@@ -10,14 +10,19 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
+from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
 from jaxbandits.mab._problem.problems import (
     Bernoulli,
+    Bounded,
+    Exponential,
     Gaussian,
+    Poisson,
     Problem,
-    check_noise_scale,
     check_problem,
     checked_means,
 )
+from jaxbandits.mab._problem.questions.above import Above, band_is_right
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 
 
 class Instance(NamedTuple):
@@ -65,21 +70,88 @@ def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
     return Instance(Bernoulli(_number(means), dtype), means)
 
 
-def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float = 0.0) -> Array:
-    """True if an answer is a best arm, or an arm within epsilon of it.
+def poisson(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards are numbers of events, with Poisson laws.
+
+    Args:
+        means: float (K,), K >= 2, positive; may be traced.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, above=0)
+    return Instance(Poisson(_number(means), dtype), means)
+
+
+def exponential(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards are waiting times, with exponential laws.
+
+    Args:
+        means: float (K,), K >= 2, positive, in units of reward; may be traced.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, above=0)
+    return Instance(Exponential(_number(means), dtype), means)
+
+
+def bounded(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
+    """Builds an instance whose rewards lie in [0, 1], of a law that a learner does not know.
+
+    Args:
+        means: float (K,), K >= 2, in [0, 1]; may be traced. Rewards of `environment` are uniform around them, on the
+            widest interval inside [0, 1]. `recorded` gives rewards of any other law.
+        dtype: dtype of the run. If None, JAX's default float.
+
+    Returns:
+        Instance.
+
+    Raises:
+        ValueError: an argument is out of range.
+    """
+    dtype = checks.float_dtype("dtype", dtype)
+    means = checks.array("means", means, ("K",), dtype=dtype, least=0, most=1)
+    return Instance(Bounded(_number(means), dtype), means)
+
+
+def is_right(
+    instance: Instance, answer: Any, *, question: Question | None = None, epsilon: Array | float = 0.0
+) -> Array:
+    """True if an answer to a question is right.
 
     Args:
         instance: the truth.
-        answer: int (), an arm.
-        epsilon: () >= 0, allowed suboptimality, in units of reward.
+        answer: int (), an arm; for `GoodArm` also K, which says that there is none; for sets bool (K,).
+        question: the question. If None, the best arm.
+        epsilon: () >= 0, in units of reward. For the best arm, the allowed suboptimality. For `Above`, arms less than
+            this above the level, or at most this below it, may be in the answer or not. Otherwise 0.
 
     Returns:
         bool ().
 
     Raises:
-        ValueError: the instance is not valid, `answer` is no arm of it, or `epsilon` is negative.
+        ValueError: the instance is not valid, `answer` is no answer to the question, or `epsilon` is negative.
     """
     means = checked_instance(instance).means
+    if question is not None:
+        check_question(question, instance.problem)
+        answer = kind_of(question).check_answer(question, answer, means.shape[0])
+        if isinstance(question, Above):
+            checks.not_negative("epsilon", epsilon)
+            return band_is_right(question, means, answer, jnp.asarray(epsilon, means.dtype))
+        require_no_epsilon(epsilon)
+        return kind_of(question).is_right(question, means, answer)
     checks.integer("answer", answer, least=0, most=means.shape[0] - 1)
     checks.not_negative("epsilon", epsilon)
     return jnp.max(means) - means[answer] <= jnp.asarray(epsilon, means.dtype)
@@ -87,7 +159,7 @@ def is_right(instance: Instance, answer: Array | int, *, epsilon: Array | float 
 
 def checked_instance(instance: Instance) -> Instance:
     """Returns the instance with means of its problem's dtype; raises `ValueError` unless it is valid."""
-    lines: Any = [((Gaussian, Bernoulli), "Write instance instead of instance.problem")]
+    lines: Any = [(get_args(Problem), "Write instance instead of instance.problem")]
     lines += [((jax.Array, np.ndarray, list), "Write mab.gaussian(means) or mab.bernoulli(means)")]
     checks.instance("instance", instance, Instance, lines=lines)
     check_problem(instance.problem, "instance.problem")

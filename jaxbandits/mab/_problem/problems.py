@@ -1,65 +1,53 @@
-"""Problems, the number of arms and the kind of their rewards, and the functions that depend on that kind."""
+"""Problems, the number of arms and the law of their rewards, and the functions that depend on that law."""
 
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
-import numpy as np
+import math
+from typing import Any, get_args
 
 from jaxbandits import checks
-from jaxbandits.base import Array, Key, static_fields
+from jaxbandits.base import Array, Key
 from jaxbandits.checks import require
-from jaxbandits.numerics import kl
-from jaxbandits.numerics.beta import beta
-from jaxbandits.numerics.linalg import aligned
-from jaxbandits.numerics.normal import normal, normals_and_uniforms
+from jaxbandits.mab._problem.laws import bernoulli, bounded, exponential, gaussian, poisson
+from jaxbandits.mab._problem.laws.bernoulli import Bernoulli
+from jaxbandits.mab._problem.laws.bounded import Bounded
+from jaxbandits.mab._problem.laws.exponential import Exponential
+from jaxbandits.mab._problem.laws.gaussian import Gaussian
+from jaxbandits.mab._problem.laws.law import Law
+from jaxbandits.mab._problem.laws.poisson import Poisson
+
+Problem = Gaussian | Bernoulli | Poisson | Exponential | Bounded
+
+LAWS: dict[type, Law] = {
+    Gaussian: gaussian.LAW,
+    Bernoulli: bernoulli.LAW,
+    Poisson: poisson.LAW,
+    Exponential: exponential.LAW,
+    Bounded: bounded.LAW,
+}
 
 
-@static_fields("arms", "noise_scale", "dtype")
-class Gaussian(NamedTuple):
-    """Normal rewards of known variance. `arms` is the number of arms.
-
-    All fields are static: JAX sees no arrays in it.
-    """
-
-    arms: int  # K, at least 2
-    noise_scale: float = 1.0  # standard deviation of a reward, in units of reward
-    dtype: Any = None  # dtype of the run; if None, JAX's default float
-
-
-@static_fields("arms", "dtype")
-class Bernoulli(NamedTuple):
-    """Rewards 0 or 1. `arms` is the number of arms. All fields are static: JAX sees no arrays in it."""
-
-    arms: int  # K, at least 2
-    dtype: Any = None  # dtype of the run; if None, JAX's default float
-
-
-Problem = Gaussian | Bernoulli
+def law_of(problem: Problem) -> Law:
+    """Returns the functions of the law of the problem's rewards."""
+    return LAWS[type(problem)]
 
 
 def check_problem(problem: Any, name: str = "problem") -> None:
     """Raises `ValueError` unless it is a problem, and its fields are what their comments say."""
-    checks.instance(name, problem, (Gaussian, Bernoulli))
+    checks.instance(name, problem, get_args(Problem))
     checks.whole(f"{name}.arms", problem.arms, least=2)
-    if isinstance(problem, Gaussian):
-        check_noise_scale(f"{name}.noise_scale", problem.noise_scale)
+    law_of(problem).check(problem, name)
     checks.float_dtype(f"{name}.dtype", problem.dtype)
 
 
-def check_noise_scale(name: str, noise_scale: Any) -> None:
-    """Raises `ValueError` unless the noise scale is a positive number that may be static."""
-    checks.positive(name, noise_scale)
-    is_static = not isinstance(noise_scale, (jax.Array, np.ndarray))
-    require(is_static, name, "be a Python number, which is known before tracing", noise_scale)
+def check_sub_gaussian(problem: Any, instead: str) -> None:
+    """Raises `ValueError` unless it is a problem whose rewards have a sub-Gaussian constant."""
+    check_problem(problem)
+    is_sub_gaussian = law_of(problem).scale is not None
+    require(is_sub_gaussian, "problem", f"have a sub-Gaussian constant ({instead} needs none)", problem)
 
 
 def checked_means(name: str, problem: Problem, means: Any) -> Array:
     """Returns the means as an array of the problem's dtype; raises `ValueError` unless its arms can have them."""
-    shape, dtype = (problem.arms,), float_dtype(problem)
-    if isinstance(problem, Gaussian):
-        return checks.array(name, means, shape, dtype=dtype)
-    return checks.array(name, means, shape, dtype=dtype, least=0, most=1)
+    return law_of(problem).checked_means(problem, name, means)
 
 
 def float_dtype(problem: Problem) -> Any:
@@ -69,85 +57,77 @@ def float_dtype(problem: Problem) -> Any:
 
 def scale(problem: Problem) -> float:
     """Returns the sub-Gaussian constant of a reward, in units of reward."""
-    return float(problem.noise_scale) if isinstance(problem, Gaussian) else 0.5
+    of_law = law_of(problem).scale
+    assert of_law is not None, "check_sub_gaussian"
+    return of_law(problem)
+
+
+def mean_range(problem: Problem) -> tuple[float, float]:
+    """Returns the ends of the interval of possible means."""
+    law = law_of(problem)
+    if law.is_location:
+        return -math.inf, math.inf
+    return 0.0, math.inf if law.width is None else float(law.width)
 
 
 def divergence(problem: Problem, p: Array, q: Array) -> Array:
     """Computes the relative entropy of a reward of mean p with respect to a reward of mean q.
 
     Args:
-        problem: kind of the rewards.
+        problem: law of the rewards.
         p: float (...), means.
         q: float (...), means, of p's dtype.
 
     Returns:
         float (...).
     """
-    if isinstance(problem, Gaussian):
-        return (p - q) ** 2 / (2 * scale(problem) ** 2)
-    return kl.bernoulli_kl(p, q)
+    return law_of(problem).divergence(problem, p, q)
 
 
 def bounds(problem: Problem, mean: Array, c: Array) -> tuple[Array, Array]:
     """Computes the interval of means q with divergence(mean, q) <= c, as (upper, lower).
 
     Args:
-        problem: kind of the rewards.
+        problem: law of the rewards.
         mean: float (...).
         c: float (...), at least 0, of the means' dtype.
 
     Returns:
         float (...), twice.
     """
-    if isinstance(problem, Gaussian):
-        radius = scale(problem) * jnp.sqrt(2 * c)
-        return mean + radius, mean - radius
-    return kl.kl_bounds(mean, c)
+    return law_of(problem).bounds(problem, mean, c)
 
 
 def upper_bound(problem: Problem, mean: Array, c: Array) -> Array:
     """Computes the first of `bounds`."""
-    if isinstance(problem, Gaussian):
-        return mean + scale(problem) * jnp.sqrt(2 * c)
-    return kl.kl_upper(mean, c)
+    return law_of(problem).upper_bound(problem, mean, c)
 
 
 def bound(problem: Problem, mean: Array, c: Array, is_upper: Array) -> Array:
     """Computes the first of `bounds` where `is_upper`, otherwise the second, at the cost of one."""
-    if isinstance(problem, Gaussian):
-        radius = scale(problem) * jnp.sqrt(2 * c)
-        return mean + jnp.where(is_upper, radius, -radius)
-    return kl.kl_bound(mean, c, is_upper)
+    return law_of(problem).bound(problem, mean, c, is_upper)
 
 
 def posterior_draws(problem: Problem, key: Key, counts: Array, means: Array, number: int | None = None) -> Array:
-    """Draws the means of all arms from their posterior under a flat prior.
+    """Draws the means of all arms from their posterior under a prior without information.
 
     Args:
-        problem: kind of the rewards.
+        problem: law of the rewards.
         key: the key.
         counts: float (K,), pulls of every arm, at least 1.
         means: float (K,), their empirical means.
         number: number of draws. If None, one draw without an axis of its own.
 
     Returns:
-        float (K,) or (number, K): Normal(mean, noise_scale^2 / count), or Beta(1 + ones, 1 + zeros). A Beta variable
-        costs 16 uniforms, a normal one 1.
+        float (K,) or (number, K): Normal(mean, noise_scale^2 / count), Beta(1 + sum, 1 + count - sum), for Poisson arms
+        Gamma(sum + 1/2) / count, for exponential arms sum / Gamma(count). A Beta variable costs 16 uniform numbers, a
+        Gamma variable 8, or 9 with a shape of 1/2, a normal one 1.
     """
-    shape = counts.shape if number is None else (number, *counts.shape)
-    if isinstance(problem, Gaussian):
-        mean, spread = (aligned(x, len(shape)) for x in (means, scale(problem) / jnp.sqrt(counts)))
-        return mean + spread * normal(key, shape, means.dtype)
-    ones = jnp.round(means * counts)
-    return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
+    return law_of(problem).posterior_draws(problem, key, counts, means, number)
 
 
 def posterior_draw_and_uniforms(
     problem: Problem, key: Key, counts: Array, means: Array, number: int
 ) -> tuple[Array, Array]:
     """Draws means as `posterior_draws` does, and independent uniform variables, float (number,), in [0, 1)."""
-    if isinstance(problem, Gaussian):
-        normals, uniforms = normals_and_uniforms(key, problem.arms, number, means.dtype)
-        return means + scale(problem) / jnp.sqrt(counts) * normals, uniforms
-    of_draw, of_uniforms = jax.random.split(key)
-    return posterior_draws(problem, of_draw, counts, means), jax.random.uniform(of_uniforms, (number,), means.dtype)
+    return law_of(problem).posterior_draw_and_uniforms(problem, key, counts, means, number)

@@ -9,15 +9,8 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.mab._problem.problems import (
-    Bernoulli,
-    Gaussian,
-    Problem,
-    bounds,
-    check_problem,
-    divergence,
-    float_dtype,
-)
+from jaxbandits.mab._problem.laws.pooled import Sample
+from jaxbandits.mab._problem.problems import Problem, bounds, check_problem, float_dtype, law_of
 from jaxbandits.mab._shared.frame import Estimates, State, argmax
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics import thresholds
@@ -43,7 +36,7 @@ def stop_settings(
     threshold: Threshold | None,
     epsilon: Array | float = 0.0,
     *,
-    reads_counts: bool = True,
+    compared: int = 2,
 ) -> StopSettings:
     """Checks the settings of a stopping test, and converts them to arrays of the problem's dtype.
 
@@ -52,7 +45,7 @@ def stop_settings(
         delta: () in (0, 1).
         threshold: threshold of the test statistics. If None, `gk16`.
         epsilon: () >= 0, below 1 for Bernoulli arms.
-        reads_counts: whether the threshold receives the counts of a leader and a challenger.
+        compared: number of arms whose counts the threshold receives, by default a leader and a challenger; 0 for none.
 
     Returns:
         StopSettings.
@@ -62,7 +55,7 @@ def stop_settings(
     """
     check_problem(problem)
     checks.probability("delta", delta)
-    checks.real("epsilon", epsilon, least=0, below=1 if isinstance(problem, Bernoulli) else None)
+    checks.real("epsilon", epsilon, least=0, below=law_of(problem).width)
     threshold = thresholds.gk16(arms=problem.arms) if threshold is None else threshold
     checks.function("threshold", threshold, "delta and evidence")
     dtype = float_dtype(problem)
@@ -71,11 +64,17 @@ def stop_settings(
         problem, jnp.asarray(delta, dtype), threshold, None if is_zero else jnp.asarray(epsilon, dtype)
     )
     # Only shapes are evaluated: nothing is compiled before all arguments are checked.
-    counts = jax.ShapeDtypeStruct((2,), jnp.int32) if reads_counts else None
+    counts = jax.ShapeDtypeStruct((compared,), jnp.int32) if compared else None
+    sums = jax.ShapeDtypeStruct((compared,), dtype) if compared and law_of(problem).has_mixture else None
     pulls = jax.ShapeDtypeStruct((), jnp.int32)
+    law = type(problem).__name__
     try:
         made = jax.eval_shape(
-            lambda delta, pulls, counts: threshold(delta, Evidence(pulls, counts)), settings.delta, pulls, counts
+            lambda delta, pulls, counts, sums: threshold(delta, Evidence(pulls, counts, sums=sums, law=law)),
+            settings.delta,
+            pulls,
+            counts,
+            sums,
         )
     except ValueError as error:
         raise ValueError(f"threshold must accept this rule's evidence, got {error}") from error
@@ -92,12 +91,18 @@ def has_separated(settings: StopSettings, state: State, estimates: Estimates) ->
     best = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
     count = entry(state.counts, best)
+    law = type(settings.problem).__name__
+    # Sums are for the thresholds of laws whose likelihood ratio depends on them.
+    rewards = estimates.counts * estimates.means if law_of(settings.problem).has_mixture else None
+    of_best = None if rewards is None else entry(rewards, best)
 
-    def threshold(other: Array) -> Array:
-        return settings.threshold(settings.delta, Evidence(state.pulls, jnp.stack([count, other])))
+    def threshold(other: Array, reward: Array | None) -> Array:
+        sums = None if of_best is None or reward is None else jnp.stack([of_best, reward])
+        evidence = Evidence(state.pulls, jnp.stack([count, other]), sums=sums, law=law)
+        return settings.threshold(settings.delta, evidence)
 
     # A threshold that reads no counts gives one number for all arms, and the compiler sees that.
-    return jnp.all(costs > jax.vmap(threshold)(state.counts))
+    return jnp.all(costs > jax.vmap(threshold)(state.counts, rewards))
 
 
 def level(settings: StopSettings, state: State) -> Array:
@@ -123,22 +128,15 @@ def leader_share_at(
 ) -> Array:
     """Returns the probability of pulling the leader instead of its challenger, float ().
 
-    "ids" is the information-directed share, N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m.
+    "ids" is the information-directed share, `laws.pooled.directed_share`.
     """
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
         return jnp.asarray(leader_share, dtype)
-    (n_l, m_l), (n_c, m_c) = (
-        (entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
+    of_leader, of_challenger = (
+        Sample(entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
     )
-    if isinstance(problem, Gaussian):
-        # For Gaussian arms the share is this, whatever the means. The quotient of two divergences gives .49999 at equal
-        # counts, and so breaks exact ties.
-        return n_c / (n_l + n_c)
-    pooled = (n_l * m_l + n_c * m_c) / (n_l + n_c)
-    of_leader, of_challenger = n_l * divergence(problem, m_l, pooled), n_c * divergence(problem, m_c, pooled)
-    total = of_leader + of_challenger
-    return jnp.where(total > 0, of_leader / jnp.where(total > 0, total, 1), 0.5)
+    return law_of(problem).share(problem, of_leader, of_challenger)
 
 
 def argmax_except(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:

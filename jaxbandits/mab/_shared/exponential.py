@@ -12,7 +12,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
-from jaxbandits.mab._problem.problems import Bernoulli, Problem, check_problem, float_dtype
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
 from jaxbandits.numerics.indexing import entry, is_entry
 
@@ -20,7 +20,8 @@ from jaxbandits.numerics.indexing import entry, is_entry
 def check_bounded(problem: Any) -> None:
     """Raises `ValueError` unless it is a problem whose rewards lie in [0, 1]."""
     check_problem(problem)
-    checks.require(isinstance(problem, Bernoulli), "problem", "be Bernoulli: rewards must lie in [0, 1]", problem)
+    has_range = law_of(problem).width is not None
+    checks.require(has_range, "problem", "be Bernoulli or Bounded: rewards must lie in [0, 1]", problem)
 
 
 def algorithm_from_weights(
@@ -29,7 +30,7 @@ def algorithm_from_weights(
     """Builds the algorithm that draws arms from a function of the logarithms of their weights.
 
     Args:
-        problem: Bernoulli.
+        problem: `Bernoulli` or `Bounded`.
         probabilities: log weights, float (K,), at most 0, the largest 0 -> probability of each arm, float (K,).
         gain: (reward, probability of its arm) -> what is added to the arm's log weight, float ().
 

@@ -1,7 +1,8 @@
 """Frame of all algorithms of the family: the state, its estimates, and the algorithm that a rule makes.
 
-Two Bernoulli arms often have equal counts and means. Lots break these ties (`numerics.ties`), so the distribution of a
-run does not depend on the order of the arms. Normal rewards do not tie, and most of their runs draw no lots.
+Two arms whose rewards are whole numbers often have equal counts and means. Lots break these ties (`numerics.ties`), so
+the distribution of a run does not depend on the order of the arms. Other rewards do not tie, and most of their runs
+draw no lots.
 """
 
 from collections.abc import Callable
@@ -13,7 +14,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.mab._problem.environment import Pull, Rewards, idle_pull, receive
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, float_dtype
+from jaxbandits.mab._problem.problems import Problem, float_dtype, law_of
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
 from jaxbandits.numerics.indexing import first_argmax, first_argmin, select
@@ -31,7 +32,7 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   pulls of every arm
-    sums: Array | Sum | Ones  # rewards of every arm: Gaussian float (K,), compensated in 32 bit; Bernoulli integers
+    sums: Array | Sum | Ones  # rewards of every arm: float (K,), compensated in 32 bit; Bernoulli integers
     memory: PyTree = ()  # the rule's own statistics
     ties: Array | tuple[()] = ()  # uint32 (K,), random bits of the lots; () without lots
 
@@ -84,14 +85,14 @@ def algorithm_from_rule(
         slots: number of slots of an action without leaps.
         in_turn: whether every arm is pulled once, in turn, before the rule applies. No run stops before.
         leap: largest number of pulls of a slot. With more than 1, an action has K slots, slot i for arm i.
-        draws_lots: whether lots break ties. If None, only for Bernoulli arms, whose means tie.
+        draws_lots: whether lots break ties. If None, only for arms whose means tie, such as Bernoulli arms.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
     """
     K, slot_per_arm = problem.arms, leap > 1
     slots = K if slot_per_arm else slots
-    draws_lots = isinstance(problem, Bernoulli) if draws_lots is None else draws_lots
+    draws_lots = law_of(problem).ties if draws_lots is None else draws_lots
 
     def init(key: Key) -> State:
         words = ties.draw_words(key, K) if draws_lots else ()
@@ -107,7 +108,7 @@ def algorithm_from_rule(
         return Decision(action, choice.stop & ~is_first, choice.answer)
 
     def observe(state: State, action: Pull, observation: Rewards) -> State:
-        memory = state.memory
+        memory, observation = state.memory, _poisoned(problem, observation)
         if rule.remember is not None:
             moves = jnp.any(observation.times > 0)
             if in_turn:
@@ -196,10 +197,20 @@ def unfused(x: PyTree) -> PyTree:
 def no_rewards(problem: Problem) -> Array | Sum | Ones:
     """Returns the sums of rewards before the first pull."""
     K, dtype = problem.arms, float_dtype(problem)
-    if not isinstance(problem, Gaussian):
+    if law_of(problem).counts_ones:
         return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
     # In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
     return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
+
+
+def _poisoned(problem: Problem, rewards: Rewards) -> Rewards:
+    """Returns the rewards, with NaN in the place of sums that rewards of this law cannot have: it ends the run."""
+    law = law_of(problem)
+    # `Ones` has a poison of its own.
+    if law.are_sums is None or law.counts_ones:
+        return rewards
+    are_sums = law.are_sums(problem, rewards.sums, rewards.times.astype(rewards.sums.dtype))
+    return rewards._replace(sums=jnp.where(are_sums, rewards.sums, jnp.nan))
 
 
 def _add(sums: Array | Sum | Ones, rewards: Rewards, by_arm: Callable[[Array], Array]) -> Array | Sum | Ones:

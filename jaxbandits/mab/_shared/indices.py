@@ -16,14 +16,14 @@ def algorithm_from_index(
 ) -> Algorithm:
     """Builds the algorithm that pulls every arm once, and then the arm with the largest index.
 
-    Papers do not specify ties. Lots break ties of Bernoulli arms, which are frequent in the first rounds. Otherwise the
-    regret would depend on the order of the arms.
+    Papers do not specify ties. Lots break ties of arms whose rewards are whole numbers, which are frequent in the first
+    rounds. Otherwise the regret would depend on the order of the arms.
 
     Args:
         problem: kind of the rewards.
         index: indices of all arms.
         horizon: pulls at which it stops. If None, it never stops.
-        ties: whether indices of Bernoulli arms may tie; False for random indices.
+        ties: whether indices of such arms may tie; False for random indices.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.

@@ -20,7 +20,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.problems import Bernoulli, Gaussian, Problem, divergence, float_dtype, scale
+from jaxbandits.mab._problem.problems import Problem, divergence, float_dtype, law_of
 from jaxbandits.mab._shared.frame import argmax, unfused
 from jaxbandits.numerics.indexing import entry, is_entry
 
@@ -106,7 +106,7 @@ def optimal_weights(
             f = jnp.sum(jnp.where(is_best, 0, x + shift)) - odds
             slope = of_closest * jnp.sum(jnp.where(is_best, 0, 1 / above))
         else:
-            variance = scale(problem) ** 2 if isinstance(problem, Gaussian) else middle * (1 - middle)
+            variance = law_of(problem).variance(problem, middle)
             bent = (middle - mu_b) * above - (middle - mu) * below
             rates = (mu - mu_b) / (1 + x) ** 2 * bent / (variance * above**2)  # derivative of below / above in x
             # The root of below / above is x for Gaussian arms, and nearly linear for others.
@@ -130,11 +130,8 @@ def optimal_weights(
 
 
 def _kl(problem: Problem, p: Array, q: Array) -> Array:
-    """Computes the divergence, finite also where q is 0 or 1."""
-    if isinstance(problem, Gaussian):
-        return divergence(problem, p, q)
-    edge = jnp.finfo(p.dtype).eps
-    return divergence(problem, p, jnp.clip(q, edge, 1 - edge))
+    """Computes the divergence, finite also where q is an end of the means."""
+    return divergence(problem, p, law_of(problem).inner(problem, q))
 
 
 def _middle(mu_b: Array, mu: Array, x: Array) -> Array:
@@ -142,9 +139,10 @@ def _middle(mu_b: Array, mu: Array, x: Array) -> Array:
 
 
 def checked_margin(problem: Problem, epsilon: Array | float) -> Array | None:
-    """Returns epsilon of optimal weights as an array, or None for 0; raises `ValueError` for Bernoulli arms."""
+    """Returns epsilon of optimal weights as an array, or None for 0; raises `ValueError` unless arms are Gaussian."""
     checks.not_negative("epsilon", epsilon)
     if checks.is_concrete(epsilon) and float(np.asarray(epsilon)) == 0:
         return None
-    require(not isinstance(problem, Bernoulli), "epsilon", "be 0 for optimal weights of Bernoulli arms", epsilon)
+    kind = type(problem).__name__
+    require(law_of(problem).is_location, "epsilon", f"be 0 for optimal weights of {kind} arms", epsilon)
     return jnp.asarray(epsilon, float_dtype(problem))

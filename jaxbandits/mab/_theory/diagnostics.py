@@ -32,7 +32,7 @@ def estimates(problem: Problem, state: PyTree) -> Estimate:
         Estimate.
 
     Raises:
-        ValueError: `problem` is neither `Gaussian` nor `Bernoulli`, or `state` is no state of this family for it.
+        ValueError: `problem` is no problem of this family, or `state` is no state of this family for it.
 
     Cost: O(K).
 

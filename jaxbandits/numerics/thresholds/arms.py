@@ -15,6 +15,7 @@ from jaxbandits.numerics.thresholds.evidence import (
     as_float,
     check_arms,
     log_of,
+    log_of_pairs,
     read_counts,
 )
 
@@ -121,6 +122,30 @@ def kl_lucb(*, arms: int, exponent: float = 1.1, constant: float = 405.5) -> Thr
     return kl_lucb
 
 
+def kt(*, arms: int | None = None, comparisons: Array | float | None = None) -> Threshold:
+    """Builds the threshold log(comparisons / delta) + 2 log 2 + log(N_a) / 2 + log(N_b) / 2.
+
+    Arguments and errors: see `kk_pair`; when the threshold is called, also if rewards may lie outside [0, 1].
+
+    Returns:
+        The threshold; reads `counts`, (2,).
+
+    **Proved** for likelihood ratios of Bernoulli arms and any sampling, and with these for any rewards in [0, 1]: the
+    likelihood averaged over Beta(1/2, 1/2) is at least the largest one over 2 sqrt(N), also at sums that are not whole.
+    Source: Krichevsky and Trofimov (1981), The performance of universal encoding; the union over pairs is ours.
+    """
+    union = log_of_pairs(arms, comparisons)
+
+    def kt(delta: Array | float, evidence: Evidence) -> Array:
+        delta = as_float(delta)
+        is_bounded = evidence.law in (None, "Bernoulli", "Bounded")
+        checks.require(is_bounded, "evidence.law", "be None, Bernoulli or Bounded for kt", evidence.law)
+        counts = as_count(read_counts("kt", evidence, 2, "the two arms"), delta)
+        return 2 * math.log(2) + jnp.sum(jnp.log(counts)) / 2 + (union(delta) - jnp.log(delta))
+
+    return kt
+
+
 def kk_pair(*, arms: int | None = None, comparisons: Array | float | None = None) -> Threshold:
     """Builds 2 C(log(comparisons / delta) / 2) + 2 log(4 + log N_a) + 2 log(4 + log N_b), C the `mixture_constant`.
 
@@ -139,9 +164,7 @@ def kk_pair(*, arms: int | None = None, comparisons: Array | float | None = None
     **Proved** for Gaussian arms and any sampling. Also proved for Bernoulli rewards with the Gaussian statistic with
     noise_scale 1/2, but not with the Bernoulli one. Source: Kaufmann and Koolen (2021), mixture martingales.
     """
-    if arms is not None or comparisons is None:
-        arms = checks.whole("arms", arms, least=2)
-    union = log_of("comparisons", (arms or 2) - 1 if comparisons is None else comparisons)
+    union = log_of_pairs(arms, comparisons)
 
     def kk_pair(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)

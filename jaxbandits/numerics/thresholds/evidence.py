@@ -18,6 +18,8 @@ class Evidence(NamedTuple):
     counts: Array | None = None  # int (n,)   pulls of the arms whose means are compared: the 2 of a pair, or all K
     log_det: Array | None = None  # float ()   log det(I + V / ridge), V = sum_k counts_k x_k x_k'
     least_eigenvalue: Array | None = None  # float ()   smallest eigenvalue of V, or a lower bound on it
+    sums: Array | None = None  # float (n,)   sums of the rewards of these arms
+    law: str | None = None  # law of the rewards: the name of the struct of a problem of `mab`, such as "Poisson"
 
 
 Threshold = Callable[[Array | float, Evidence], Array]  # (delta, evidence) -> float (), of delta's dtype
@@ -61,3 +63,10 @@ def log_of(name: str, value: Array | float) -> Callable[[Array], Array | float]:
         logarithm = math.log(float(value))
         return lambda delta: logarithm
     return lambda delta: jnp.log(jnp.asarray(value).astype(delta.dtype))
+
+
+def log_of_pairs(arms: int | None, comparisons: Array | float | None) -> Callable[[Array], Array | float]:
+    """Returns the logarithm of the number of comparisons of a leader with the others, K - 1 if it is None."""
+    if arms is not None or comparisons is None:
+        arms = checks.whole("arms", arms, least=2)
+    return log_of("comparisons", (arms or 2) - 1 if comparisons is None else comparisons)

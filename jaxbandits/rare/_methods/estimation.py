@@ -1,70 +1,18 @@
 """Probabilities of rare events by runs on other instances, weighted by their likelihood ratios."""
 
 import os
-import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
-from typing import Any, NamedTuple
-
-import jax
-import jax.numpy as jnp
-import numpy as np
+from typing import Any
 
 from jaxbandits import checks
-from jaxbandits.base import Key, Status
+from jaxbandits.base import Key
 from jaxbandits.checks import require
 from jaxbandits.engine.sweep.tasks import Build
-from jaxbandits.engine.sweeping import sweep
-from jaxbandits.rare._methods import laws, linear
-from jaxbandits.rare._methods.diagnostics import (
-    Weighed,
-    effective_number,
-    judge,
-    mean_over,
-    pareto_k,
-)
-from jaxbandits.rare._methods.learning import Past, Runs, cells_of, joined, next_mixture
-from jaxbandits.rare._methods.linear import Linear
-from jaxbandits.rare._methods.mixture import Mixture, log_mean, together
-from jaxbandits.rare._methods.models import Model, model_of, observed, require_instance
-from jaxbandits.rare._methods.results import Events, RareResult
-
-ROUNDS = (4096, 1024, 1024, 1024, 1024)
-FIRST_LOOK = 4  # batches of the estimate before its error is looked at
-PATIENCE = 4  # factor of runs by which a precise estimate with warnings goes on
-LARGEST = 2**31 - 1
-# Numbers that keep the keys of learnings, of estimates and of sweeps apart.
-ESTIMATES, SWEEPS, ROUNDS_AT_MOST, PIECES = 1_000_000, 2_000_000, 1000, 10_000
-FAILED = (Status.NONFINITE, Status.INVALID_ACTION, Status.EXHAUSTED)
-RESERVED = {"tasks", "seeds", "metrics", "key", "max_rounds", "horizon", "store"}
-
-
-class Settings(NamedTuple):
-    """Settings of an estimate."""
-
-    relative_error: float  # requested standard error over the estimate
-    most_runs: int  # number of runs after which the estimate ends
-    rounds: tuple[int, ...]  # runs of each round of one learning
-    learnings: int  # number of learnings
-    store: Path | None  # folder of the finished runs
-    options: dict[str, Any]  # arguments of `sweep`
-
-
-class Plan(NamedTuple):
-    """Everything that the runs of an estimate depend on."""
-
-    model: Model
-    build: Build
-    key: Key  # root key
-    max_rounds: int | None  # budget of rounds; None for tails
-    horizon: int | None  # pulls after which a run has not stopped, for tails
-    wrong: Callable[[Any], bool]
-    settings: Settings
-
-    @property
-    def block(self) -> int:
-        """Returns the number of runs of a sweep, equal for all sweeps, so that they share one program."""
-        return self.settings.learnings * min(self.settings.rounds)
+from jaxbandits.rare._methods.making import Plan
+from jaxbandits.rare._methods.models import model_of
+from jaxbandits.rare._methods.results import RareResult
+from jaxbandits.rare._methods.settings import LARGEST, ROUNDS, Settings, checked, require_call
+from jaxbandits.rare._methods.weighing import estimated
 
 
 def error_probability(
@@ -146,29 +94,10 @@ def error_probability(
     if wrong is not None:
         checks.function("wrong", wrong, "(answer)")
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
-    settings = _settings(
-        relative_error=relative_error,
-        most_runs=most_runs,
-        rounds=rounds,
-        learnings=learnings,
-        store=store,
-        options=sweep_arguments,
-    )
-    _require_call(build, instance, key=key, alternatives=alternatives)
-    model = model_of(build, instance, key)
-    if wrong is None:
-        expected = "have one best answer; give wrong for another question"
-        require(not model.is_tied, "instance", expected, "several that tie for the best")
-    plan = Plan(
-        model=model,
-        build=build,
-        key=key,
-        max_rounds=max_rounds,
-        horizon=None,
-        wrong=wrong or model.is_wrong,
-        settings=settings,
-    )
-    return _estimate(plan, alternatives)
+    numbers = {"relative_error": relative_error, "most_runs": most_runs, "rounds": rounds, "learnings": learnings}
+    settings = Settings(**numbers, store=store, options=sweep_arguments)
+    event = {"max_rounds": max_rounds, "wrong": wrong}
+    return _call(build, instance, key=key, alternatives=alternatives, settings=settings, **event)
 
 
 def tail_probability(
@@ -195,11 +124,10 @@ def tail_probability(
         instance: as for `error_probability`; several arms may tie for the best.
         pulls: number of pulls, at least 1. Every run ends there.
         key: root key of all randomness.
-        relative_error: () > 0, the requested standard error over the estimate. If there are warnings when it is
-            reached, the estimate goes on, for up to four times as many runs.
-        most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
-        rounds: numbers of runs of the rounds of one learning.
-        learnings: number of learnings, at least 1.
+        relative_error: as for `error_probability`.
+        most_runs: as for `error_probability`.
+        rounds: as for `error_probability`.
+        learnings: as for `error_probability`.
         alternatives: as for `error_probability`.
         store: folder for the finished runs. The same call resumes from it.
         **sweep_arguments: as for `error_probability`.
@@ -215,339 +143,36 @@ def tail_probability(
     Source: as `error_probability`.
     """
     pulls = checks.whole("pulls", pulls, least=1, most=LARGEST)
-    settings = _settings(
-        relative_error=relative_error,
-        most_runs=most_runs,
-        rounds=rounds,
-        learnings=learnings,
-        store=store,
-        options=sweep_arguments,
-    )
-    _require_call(build, instance, key=key, alternatives=alternatives)
+    numbers = {"relative_error": relative_error, "most_runs": most_runs, "rounds": rounds, "learnings": learnings}
+    settings = Settings(**numbers, store=store, options=sweep_arguments)
+    return _call(build, instance, key=key, alternatives=alternatives, settings=settings, horizon=pulls)
+
+
+def _call(
+    build: Build,
+    instance: Any,
+    *,
+    key: Key,
+    alternatives: Any,
+    settings: Settings,
+    max_rounds: int | None = None,
+    horizon: int | None = None,
+    wrong: Callable[[Any], bool] | None = None,
+) -> RareResult:
+    """Checks a call, then estimates its event: a wrong answer, or with a horizon no stop until there."""
+    settings = checked(settings)
+    require_call(build, instance, key=key, alternatives=alternatives)
     model = model_of(build, instance, key)
+    if wrong is None and horizon is None:
+        expected = "have one best answer; give wrong for another question"
+        require(not model.is_tied, "instance", expected, "several that tie for the best")
     plan = Plan(
         model=model,
         build=build,
         key=key,
-        max_rounds=None,
-        horizon=pulls,
-        wrong=model.is_wrong,
+        max_rounds=max_rounds,
+        horizon=horizon,
+        wrong=wrong or model.is_wrong,
         settings=settings,
     )
-    return _estimate(plan, alternatives)
-
-
-def _settings(
-    *, relative_error: float, most_runs: int, rounds: Sequence[int], learnings: int, store: Any, options: dict[str, Any]
-) -> Settings:
-    """Checks the settings of a call, before anything is compiled."""
-    checks.positive("relative_error", relative_error)
-    most_runs = checks.whole("most_runs", most_runs, least=1)
-    learnings = checks.whole("learnings", learnings, least=1)
-    is_list = isinstance(rounds, (list, tuple, np.ndarray)) and len(rounds) > 0
-    require(is_list, "rounds", "be numbers of runs, at least one", rounds)
-    require(len(rounds) <= ROUNDS_AT_MOST, "rounds", f"be at most {ROUNDS_AT_MOST} rounds", len(rounds))
-    sizes = tuple(checks.whole(f"rounds[{number}]", size, least=1) for number, size in enumerate(rounds))
-    for name in sorted(RESERVED & options.keys()):
-        raise ValueError(f"{name} must not be given, since this function chooses it, got {checks.show(options[name])}")
-    folder = None if store is None else checks.path("store", store)
-    return Settings(
-        relative_error=float(relative_error),
-        most_runs=most_runs,
-        rounds=sizes,
-        learnings=learnings,
-        store=folder,
-        options=options,
-    )
-
-
-def _require_call(build: Any, instance: Any, *, key: Any, alternatives: Any) -> None:
-    """Checks what can be checked before `build` is called, which may compile."""
-    checks.function("build", build, "(instance, key)")
-    checks.key("key", key)
-    P = require_instance(instance)
-    if alternatives is not None and not _mixtures_of(alternatives):
-        checks.array("alternatives", alternatives, ("J", P), finite=True)
-
-
-def _mixtures_of(alternatives: Any) -> tuple[Mixture, ...]:
-    """Returns the mixtures that were given; () if it is something else."""
-    several = (alternatives,) if isinstance(alternatives, Mixture) else alternatives
-    is_several = isinstance(several, (tuple, list)) and all(isinstance(each, Mixture) for each in several)
-    return tuple(several) if is_several else ()
-
-
-def _estimate(plan: Plan, alternatives: Any) -> RareResult:
-    started = time.perf_counter()
-    relative_error, most_runs, rounds, learnings = plan.settings[:4]
-    given = _alternatives(plan.model, alternatives)
-    collected = _Numbers({})
-    if given is None:
-        pasts = _learn(plan, rounds, learnings, collected)
-        mixtures = tuple(next_mixture(plan.model.first, past) for past in pasts)
-        broad = _broad(plan.model.first, pasts)
-        learning_runs = sum(runs.pulls.size for past in pasts for runs in past.rounds)
-    else:
-        mixtures, broad, learning_runs = given, Weighed(0.0, 0.0, float("nan")), 0
-
-    L = len(mixtures)
-    each = -(-plan.block // L)
-    runs: list[list[Runs]] = [[] for _ in mixtures]
-    logs: list[list[np.ndarray]] = [[] for _ in mixtures]
-    total, batch = 0, 0
-    first_precise = 0
-    while True:
-        keys = [jax.random.fold_in(jax.random.fold_in(plan.key, ESTIMATES + number), batch) for number in range(L)]
-        drawn = [mixture.draw(key, each) for mixture, key in zip(mixtures, keys, strict=True)]
-        ends = _run(plan, np.concatenate(drawn), f"estimate-{batch:03d}", ROUNDS_AT_MOST + batch, collected)
-        for number in range(L):
-            part = Runs(*(field[number * each : (number + 1) * each] for field in ends))
-            runs[number].append(part)
-            logs[number].append(np.stack([m.log_ratio(part.counts, part.sums) for m in mixtures], axis=1))
-        total, batch = total + L * each, batch + 1
-        ends_of = [joined(tuple(parts)) for parts in runs]
-        logs_of = [np.concatenate(parts) for parts in logs]
-        estimate, se, weights = _joint(ends_of, logs_of)
-        # Weights are skewed: a lucky start looks precise and is too low, most of all in rare parts. So the first look
-        # is late, and a precise estimate with warnings gets more runs, at most `PATIENCE` times as many.
-        is_precise = batch >= FIRST_LOOK and estimate > 0 and se <= relative_error * estimate
-        is_last = total + L * each > most_runs
-        if not (is_precise or is_last):
-            continue
-        first_precise = first_precise or total
-        result = _result(
-            plan,
-            mixtures,
-            ends_of,
-            logs_of,
-            weights=weights,
-            summary=(estimate, se),
-            broad=broad,
-            learning_runs=learning_runs,
-            requested=relative_error,
-            seconds=time.perf_counter() - started,
-        )
-        if is_last or result.trust == "ok" or total >= PATIENCE * first_precise:
-            return result
-
-
-class _Numbers(NamedTuple):
-    """Numbers of answers, in the order in which they came."""
-
-    known: dict[tuple[int, ...], int]  # number of each answer
-
-
-def _learn(plan: Plan, sizes: tuple[int, ...], learnings: int, collected: _Numbers) -> list[Past]:
-    """Runs the rounds of all learnings, side by side in the same sweeps."""
-    pasts = [Past((), ()) for _ in range(learnings)]
-    for r, size in enumerate(sizes):
-        first = plan.model.first
-        mixtures = [first if not past.rounds else next_mixture(first, past) for past in pasts]
-        keys = [jax.random.fold_in(jax.random.fold_in(plan.key, number), r) for number in range(learnings)]
-        drawn = [mixture.draw(key, size) for mixture, key in zip(mixtures, keys, strict=True)]
-        ends = _run(plan, np.concatenate(drawn), f"round-{r:03d}", r, collected)
-        for number, mixture in enumerate(mixtures):
-            part = Runs(*(field[number * size : (number + 1) * size] for field in ends))
-            past = pasts[number]
-            pasts[number] = Past((*past.mixtures, mixture), (*past.rounds, part))
-        if r == 0 and not ends.is_in.any():
-            event = "is wrong" if plan.horizon is None else f"lasts more than {plan.horizon} pulls"
-            raise ValueError(
-                f"alternatives must be given, since none of the {ends.pulls.size} runs of the first round {event}. "
-                "Give means under which it happens, or a larger max_rounds"
-            )
-    return pasts
-
-
-def _broad(first: Mixture, pasts: list[Past]) -> Weighed:
-    """Returns the estimate of the first rounds by the broad mixture."""
-    weights = []
-    for past in pasts:
-        runs = past.rounds[0]
-        inside = runs.is_in
-        weights.append(np.exp(-first.log_ratio(runs.counts[inside], runs.sums[inside])))
-    sizes = [past.rounds[0].pulls.size for past in pasts]
-    return Weighed(*mean_over(weights, sizes), pareto_k(np.concatenate(weights)))
-
-
-def _joint(ends: list[Runs], logs: list[np.ndarray]) -> tuple[float, float, list[np.ndarray]]:
-    """Returns estimate, standard error, and the weights of the runs in the event of each mixture's runs."""
-    L = len(ends)
-    weights = [np.exp(-log_mean(log[end.is_in], np.full(L, 1 / L))) for end, log in zip(ends, logs, strict=True)]
-    estimate, se = mean_over(weights, [end.pulls.size for end in ends])
-    return estimate, se, weights
-
-
-def _result(
-    plan: Plan,
-    mixtures: tuple[Mixture, ...],
-    ends: list[Runs],
-    logs: list[np.ndarray],
-    *,
-    weights: list[np.ndarray],
-    summary: tuple[float, float],
-    broad: Weighed,
-    learning_runs: int,
-    requested: float,
-    seconds: float,
-) -> RareResult:
-    sizes = tuple(end.pulls.size for end in ends)
-    all_weights = np.concatenate(weights)
-    alone = []
-    for number, (end, log) in enumerate(zip(ends, logs, strict=True)):
-        each = np.exp(-log[end.is_in, number])
-        alone.append(Weighed(*mean_over([each], [end.pulls.size]), pareto_k(each)))
-    everything = joined(tuple(ends))
-    inside = everything.is_in
-    learning = np.repeat(np.arange(len(ends)), [int(end.is_in.sum()) for end in ends])
-    events = Events(
-        answers=everything.answers[inside],
-        pulls=everything.pulls[inside],
-        counts=everything.counts[inside].astype(np.int64),
-        sums=everything.sums[inside],
-        weights=all_weights,
-        learning=learning,
-        cells=everything.cells[inside],
-    )
-    estimate = Weighed(*summary, pareto_k(all_weights))
-    is_late = everything.rounds[inside] > (plan.max_rounds or LARGEST) / 2
-    late = float(all_weights[is_late].sum() / all_weights.sum()) if all_weights.sum() > 0 else 0.0
-    result = RareResult(
-        estimate=estimate.estimate,
-        se=estimate.se,
-        runs=sum(sizes),
-        learning_runs=learning_runs,
-        effective=effective_number(all_weights),
-        share=float(all_weights.max() / all_weights.sum()) if all_weights.sum() > 0 else 1.0,
-        pareto_k=estimate.pareto_k,
-        alone=tuple(alone),
-        broad=broad,
-        mixture=together(mixtures),
-        censored=int(everything.is_censored.sum()),
-        seconds=seconds,
-        trust="ok",
-        events=events,
-        sizes=sizes,
-    )
-    cells = []
-    for cell in cells_of(events.cells):
-        is_here = np.isin(np.arange(all_weights.size), cell)
-        name = f"(answer {events.answers[cell[0]]}, octave of {2 ** max(int(events.cells[cell[0], 1]), 0)})"
-        cells.append((name, cell.size, result.part(is_here)))
-    warnings = judge(
-        weights=all_weights,
-        runs=result.runs,
-        estimate=estimate,
-        alone=result.alone,
-        broad=broad,
-        cells=cells,
-        late=late,
-        requested=requested,
-    )
-    return result if not warnings else RareResult(**{**result.__dict__, "trust": warnings})
-
-
-def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None:
-    """Returns the mixtures that are given; None if they are to be learnt."""
-    if alternatives is None:
-        return None
-    if several := _mixtures_of(alternatives):
-        for each in several:
-            is_same = type(each.truth) is type(model.truth) and all(
-                np.array_equal(a, b) for a, b in zip(each.truth, model.truth, strict=True)
-            )
-            require(is_same, "alternatives", "be mixtures for this instance", each.truth)
-        return several
-    P = model.parameters.size
-    means = np.asarray(checks.array("alternatives", alternatives, ("J", P), finite=True), np.float64)
-    if isinstance(model.truth, Linear):
-        components: Any = linear.points(model.truth, means)
-    else:
-        laws.require_inside("alternatives", model.truth.kind, means)
-        components = laws.points(model.truth, means)
-    return (Mixture(model.truth, np.full(len(means), 1 / len(means)), components),)
-
-
-def _run(plan: Plan, parameters: np.ndarray, name: str, number: int, collected: _Numbers) -> Runs:
-    """Makes one run for each row of parameters, in sweeps of equal numbers of tasks."""
-    n, block = len(parameters), plan.block
-    padded = np.concatenate([parameters, np.broadcast_to(parameters[-1], (-n % block, parameters.shape[1]))])
-    pieces = []
-    for piece, start in enumerate(range(0, len(padded), block)):
-        rows = padded[start : start + block]
-        pieces.append(_sweep(plan, rows, f"{name}-{piece:02d}", number * PIECES + piece))
-    columns = {field: np.concatenate([piece[field] for piece in pieces])[:n] for field in pieces[0]}
-    return _ends(plan, columns, collected)
-
-
-def _sweep(plan: Plan, rows: np.ndarray, name: str, number: int) -> dict[str, np.ndarray]:
-    """Makes the runs of one sweep, whose key depends on its number alone."""
-    model = plan.model
-
-    def build(parameters: Any, key: Key) -> Any:
-        algorithm, environment, *_ = plan.build(model.instance_of(parameters), key)
-        return algorithm, observed(model, environment)
-
-    def metrics(parameters: Any, outcome: Any) -> dict[str, Any]:
-        del parameters
-        tally = outcome.memory
-        return {"counts": tally.counts, "sums": tally.sums.total, "lost": tally.sums.lost}
-
-    folder = None if plan.settings.store is None else plan.settings.store / name
-    results = sweep(
-        build,
-        jnp.asarray(rows, model.dtype),
-        seeds=1,
-        key=jax.random.fold_in(jax.random.fold_in(plan.key, SWEEPS), number),
-        max_rounds=plan.max_rounds,
-        horizon=plan.horizon,
-        metrics=metrics,
-        store=folder,
-        **plan.settings.options,
-    )
-    columns = {name: np.asarray(results.columns[name]) for name in ("status", "pulls", "rounds", "counts", "lost")}
-    columns["sums"] = np.asarray(results.columns["sums"], np.float64) + np.asarray(columns.pop("lost"), np.float64)
-    columns["answer"] = np.asarray(results.columns["answer"])
-    return columns
-
-
-def _ends(plan: Plan, columns: dict[str, np.ndarray], collected: _Numbers) -> Runs:
-    """Returns the runs, with the event and its cells."""
-    status, pulls, answers = columns["status"], columns["pulls"].astype(np.int64), columns["answer"]
-    failed = np.isin(status, FAILED)
-    if failed.any():
-        kind = Status(int(status[failed][0])).name
-        raise RuntimeError(f"{failed.sum()} of {failed.size} runs failed ({kind}): no estimate is made of the others")
-    counts, sums = columns["counts"].astype(np.float64), columns["sums"]
-    flat = answers.reshape(len(answers), -1)
-    distinct, inverse = np.unique(flat, axis=0, return_inverse=True)
-    inverse = inverse.ravel()
-    numbers = np.array(
-        [collected.known.setdefault(tuple(row), len(collected.known)) for row in distinct.tolist()], np.int64
-    )[inverse]
-    has_ended = (status == Status.STOPPED) | (status == Status.HORIZON)
-    if plan.horizon is None:
-        shown = [row if answers.ndim > 1 else int(row[0]) for row in distinct]
-        # Answers of censored runs may be none at all.
-        is_wrong = np.array([_is_wrong(plan, answer) for answer in shown], bool)[inverse]
-        is_in, scale = has_ended & is_wrong, pulls
-    else:
-        is_in = ~((status == Status.STOPPED) & (pulls <= plan.horizon))
-        scale = counts[:, plan.model.focus]
-    octave = np.where(scale > 0, np.floor(np.log2(np.maximum(scale, 1))), -1).astype(np.int64)
-    return Runs(
-        counts=counts,
-        sums=sums,
-        pulls=pulls,
-        rounds=columns["rounds"].astype(np.int64),
-        answers=answers,
-        is_in=is_in,
-        cells=np.stack([numbers, octave], axis=1),
-        is_censored=status == Status.MAX_ROUNDS,
-    )
-
-
-def _is_wrong(plan: Plan, answer: Any) -> bool:
-    verdict = plan.wrong(answer)
-    require(np.shape(verdict) == (), "wrong", "return one truth value for an answer", verdict)
-    return bool(verdict)
+    return estimated(plan, alternatives)

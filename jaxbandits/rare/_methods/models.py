@@ -323,7 +323,14 @@ def _superarms(instance: Any, algorithm: Algorithm) -> Model:
     order = np.argsort(-theta, kind="stable")
     top, low = order[: instance.k], order[instance.k :]
     unit = np.eye(theta.size)
-    directions = np.array([unit[i] - unit[j] for i in top for j in low])
+    swaps = sorted((unit[i] - unit[j] for i in top for j in low), key=lambda swap: float(swap @ theta))
+    swaps = swaps[: linear.MOST_DIRECTIONS // 2]
+    # A stop separates its whole answer from all other arms, so a wrong one is likely where both parts move.
+    several = range(2, min(top.size, low.size) + 1)
+    answers = [unit[top].sum(0) - swap for swap in swaps]
+    answers += [unit[[*top[: top.size - r], *low[:r]]].sum(0) for r in several]
+    apart = [(1 - answer) / low.size - answer / top.size for answer in answers]
+    directions = np.array(swaps + apart)
     normals, shares = linear.broad(truth, directions)
 
     return Model(

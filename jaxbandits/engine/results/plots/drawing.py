@@ -22,6 +22,7 @@ from jaxbandits.engine.results.statistics import (
     scalar_columns,
     short_name,
 )
+from jaxbandits.engine.results.summaries import label_columns
 from jaxbandits.engine.results.tables import is_task_column
 from jaxbandits.engine.run.recording import PREFIX, is_marks
 
@@ -169,13 +170,12 @@ def _value_column(columns: Columns, y: str, kind: str | None) -> str:
 def _group_columns(
     columns: Columns, by: str | tuple[str, ...] | None, x: str | None, kind: str | None
 ) -> dict[str, str]:
-    """Returns the columns that define the groups. If `by` is None, `rule` where there are several rules."""
+    """Returns the columns that define the groups. If `by` is None, the rule and the labels of joined sweeps."""
+    scalar = scalar_columns(columns)
     if by is None:
-        rule = full_name("rule", scalar_columns(columns))
-        if rule is None or (x in ("rule", rule) and kind != "box") or (columns[rule] == columns[rule][:1]).all():
-            return {}
-        return {"rule": rule}
-    return group_names(by, scalar_columns(columns)) if by not in ((), []) else {}
+        over = full_name(x, scalar) if kind != "box" else None
+        return {short_name(name, scalar): name for name in label_columns(scalar) if name != over}
+    return group_names(by, scalar) if by not in ((), []) else {}
 
 
 def _warn_of_pools(columns: Columns, names: dict[str, str], x: str | None) -> None:

@@ -1,0 +1,1 @@
+"""Programs of this process: what makes two traced ones the same, and a cache of the compiled ones."""

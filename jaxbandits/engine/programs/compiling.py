@@ -1,0 +1,107 @@
+"""A cache of this process's compiled programs, by their identity.
+
+`jax.jit` caches a program by the Python function that it was traced from. The engine makes new functions in every call,
+so its programs are cached by what was traced. The same study under another key, or with other values in its table, is
+traced to the same operations, and is neither lowered nor compiled again.
+"""
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Hashable
+from typing import Any, NamedTuple, TypeVar
+
+import jax
+from jax.stages import Lowered
+
+from jaxbandits.engine.jaxprs import eval_jaxpr
+from jaxbandits.engine.programs.identity import identity, identity_of_types, settings
+
+T = TypeVar("T")
+
+KEPT = 64  # number of kept values, two or three per rule of a sweep; the one unused for longest is dropped
+
+_known: dict[Hashable, Any] = {}  # kept values, in the order of their last use
+_lock = threading.Lock()
+
+
+class Compiled(NamedTuple):
+    """A compiled program."""
+
+    call: Any  # the program, for arguments of the shapes and types that it was lowered for
+    examined: Any  # result of `examine`
+    seconds: float  # time that this call waited for XLA; 0 if the program was known
+
+
+def compiled(
+    name: tuple[Hashable, ...],
+    lower: Callable[[], Lowered],
+    *,
+    options: dict[str, Any] | None = None,
+    examine: Callable[[Any], Any] = lambda program: None,
+) -> Compiled:
+    """Lowers and compiles a program, unless this process has compiled the same one before.
+
+    Args:
+        name: everything that the program depends on beside the settings of JAX, among it the `identity` of what was
+            traced. If one part is None, the program is lowered and known by its text.
+        lower: returns the lowered program.
+        options: options of the compiler.
+        examine: called once with the compiled program.
+    """
+    seconds = 0.0
+
+    def compile_it(lowered: Lowered) -> tuple[Any, Any]:
+        nonlocal seconds
+        started = time.perf_counter()
+        program = lowered.compile(options)
+        seconds = time.perf_counter() - started
+        return program, examine(program)
+
+    if any(part is None for part in name):
+        lowered = lower()
+        known = remembered((*_text_of(lowered), *name), lambda: compile_it(lowered))
+    else:
+        known = remembered(name, lambda: compile_it(lower()))
+    return Compiled(*known, seconds)
+
+
+def call_compiled(function: Callable[[], T]) -> T:
+    """Calls a function without arguments as one program, in which the arrays that it closes over are inputs.
+
+    It is traced in every call, and compiled unless this process has the program, maybe for arrays of other values.
+    Under `jax.disable_jit` it is no program.
+    """
+    if jax.config.jax_disable_jit:
+        return function()
+    jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)()
+    shapes = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in jaxpr.consts]
+    traced = identity(jaxpr.jaxpr, shapes)
+    structure = jax.tree.structure(outputs)
+
+    def program(constants: list[Any]) -> list[Any]:
+        return eval_jaxpr(jaxpr.jaxpr, constants)
+
+    name = "call", structure, identity_of_types(jaxpr.consts), traced
+    known = compiled(name, lambda: jax.jit(program).lower(jaxpr.consts))
+    return jax.tree.unflatten(structure, known.call(jaxpr.consts))
+
+
+def remembered(name: Hashable, make: Callable[[], T]) -> T:
+    """Returns what `make` returned for this name, under the current settings of JAX, when it was last called."""
+    name = name, settings()
+    with _lock:  # a thread that needs the same program waits for it
+        value = _known.pop(name, None)
+        if value is None:
+            value = make()
+            if len(_known) == KEPT:
+                del _known[next(iter(_known))]
+        _known[name] = value
+    return value
+
+
+def _text_of(lowered: Lowered) -> tuple[Hashable, ...]:
+    """Returns the text of a program, and what it lacks: unused arguments, and the classes of inputs and outputs."""
+    text = hashlib.sha256(lowered.as_text().encode()).digest()
+    arguments = lowered.in_tree, *map(str, jax.tree.leaves(lowered.args_info))
+    return text, *arguments, jax.tree.structure(lowered.out_info)

@@ -1,0 +1,78 @@
+"""All arms with means above a level."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.mab._problem.problems import Problem, divergence, mean_range
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
+from jaxbandits.mab._problem.questions.times import checked_set, time_of_arms
+from jaxbandits.numerics.indexing import first_smallest, is_entry
+
+
+class Above(NamedTuple):
+    """Question for all arms with means above a level. Its answers are bool (K,)."""
+
+    level: Array | float  # ()   in units of reward, inside the range of the means; may be traced
+
+
+def check_level(question: Any, problem: Problem, name: str) -> None:
+    """Raises `ValueError` unless the level lies inside the range of the means."""
+    least, most = (None if math.isinf(end) else end for end in mean_range(problem))
+    checks.real(f"{name}.level", question.level, above=least, below=most)
+
+
+def level_costs(question: Any, problem: Problem, counts: Array, means: Array) -> Array:
+    """Computes the cost of moving each mean to the level, float (K,)."""
+    level = jnp.asarray(question.level, means.dtype)
+    return counts * divergence(problem, means, level)
+
+
+def _answer(question: Above, problem: Problem, counts: Array, means: Array) -> Array:
+    del problem, counts
+    return means > jnp.asarray(question.level, means.dtype)
+
+
+def _alternatives(question: Above, problem: Problem, counts: Array, means: Array) -> Alternatives:
+    return alternatives_of(level_costs(question, problem, counts, means), counts[:, None], means[:, None])
+
+
+def _nearest(question: Above, problem: Problem, counts: Array, means: Array) -> Nearest:
+    costs = level_costs(question, problem, counts, means)
+    arm, cost = first_smallest(costs), jnp.min(costs)
+    return Nearest(cost, jnp.where(is_entry(arm, means), cost, 0), arm)
+
+
+def band_is_right(question: Above, means: Array, answer: Array, epsilon: Array) -> Array:
+    """True if the answer has all arms of at least level + epsilon, and none below level - epsilon, bool ()."""
+    level = jnp.asarray(question.level, means.dtype)
+    is_wrong = jnp.where(answer, means < level - epsilon, means >= level + epsilon)
+    return ~jnp.any(is_wrong)
+
+
+def _is_right(question: Above, means: Array, answer: Array) -> Array:
+    return band_is_right(question, means, answer, jnp.zeros((), means.dtype))
+
+
+def _characteristic_time(question: Above, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
+    del steps
+    return time_of_arms(level_costs(question, problem, jnp.ones_like(means), means))
+
+
+def _check_answer(question: Above, answer: Any, K: int) -> Array:
+    del question
+    return checked_set(answer, K)
+
+
+KIND = Kind(
+    check=check_level,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)

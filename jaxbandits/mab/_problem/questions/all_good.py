@@ -1,0 +1,181 @@
+"""All arms with means within epsilon of the largest."""
+
+import math
+from typing import Any, NamedTuple
+
+import jax
+import jax.numpy as jnp
+from jax import lax
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_range
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
+from jaxbandits.mab._problem.questions.pairs import moved_divergences, placed
+from jaxbandits.mab._problem.questions.times import checked_set, time_of
+from jaxbandits.numerics.indexing import entry, is_entry
+from jaxbandits.numerics.roots import bracketed_root
+
+NODES = 32  # intervals of the grid for laws whose cost may have two minima
+
+
+class AllGood(NamedTuple):
+    """Question for all arms with means of at least the largest minus epsilon. Its answers are bool (K,)."""
+
+    epsilon: Array | float  # () >= 0, in units of reward, below the length of the range of the means; may be traced
+
+
+def check_epsilon(question: Any, problem: Problem, name: str) -> None:
+    """Raises `ValueError` unless epsilon is at least 0 and two means may differ by more."""
+    least, most = mean_range(problem)
+    checks.real(f"{name}.epsilon", question.epsilon, least=0, below=None if math.isinf(most) else most - least)
+
+
+def _margin(question: AllGood, means: Array) -> Array:
+    return jnp.asarray(question.epsilon, means.dtype)
+
+
+def _answer(question: AllGood, problem: Problem, counts: Array, means: Array) -> Array:
+    del problem, counts
+    return means >= jnp.max(means) - _margin(question, means)
+
+
+def fall_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> tuple[Array, Array]:
+    """Computes how far arm a and arm b move at the smallest cost at which a falls more than epsilon behind b.
+
+    Args:
+        problem: kind of the rewards.
+        epsilon: float ().
+        counts: float (K,).
+        means: float (K,).
+
+    Returns:
+        float (K, K) each, entry (a, b) for the arms a and b: kl(m_a, x) and kl(m_b, x + epsilon).
+    """
+    return moved_divergences(
+        problem, n_l=counts[:, None], m_l=means[:, None], n_a=counts[None], m_a=means[None], epsilon=epsilon
+    )
+
+
+def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
+    """Computes how far all arms move at the smallest cost at which arm a rises to within epsilon of the largest mean.
+
+    It rises to some x, and every arm with a mean above x + epsilon comes down to that.
+
+    Args:
+        problem: kind of the rewards.
+        epsilon: float ().
+        counts: float (K,).
+        means: float (K,).
+
+    Returns:
+        float (K, K), row a for arm a: kl(m_b, lambda_b) of every arm b. 0 for arms within epsilon already.
+    """
+    x = _rises_to(problem, epsilon, counts, means)
+    others = jnp.minimum(means[None], (x + epsilon)[:, None])
+    target = jnp.where(jnp.eye(means.shape[0], dtype=bool), x[:, None], others)
+    return divergence(problem, means[None], target)
+
+
+def _rises_to(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
+    """Computes the point x to which each arm rises, float (K,)."""
+    law, top = law_of(problem), jnp.maximum(jnp.max(means) - epsilon, means)
+    # For Gaussian arms the slope of the cost is the smallest of linear functions, one for each set of arms that come
+    # down. So its root is the largest of their roots, and the best set has the arms above some mean.
+    is_above = (means[None] >= means[:, None]).astype(means.dtype)
+    number, total = jnp.sum(is_above * counts[None], axis=1), jnp.sum(is_above * (counts * (means - epsilon))[None], 1)
+    pooled = ((counts * means)[:, None] + total[None]) / (counts[:, None] + number[None])
+    x = jnp.maximum(means, jnp.max(pooled, axis=1))
+    if law.is_location:
+        return x
+
+    def slope(x: Array) -> Array:
+        """Computes the derivative of the cost, times the two variances: it has the same root and no poles."""
+        y = x + epsilon
+        down = jnp.sum(counts[None] * jnp.minimum(y[:, None] - means[None], 0), axis=1)
+        return counts * (x - means) * law.variance(problem, y) + down * law.variance(problem, x)
+
+    if law.is_convex:
+        return bracketed_root(slope, means, top, jnp.clip(x, means, top))
+
+    def cost(x: Array) -> Array:
+        others = jnp.minimum(means[None], (x + epsilon)[:, None])
+        parts = jnp.sum(counts[None] * divergence(problem, means[None], others), axis=1)
+        return parts + counts * divergence(problem, means, x)
+
+    # There may be two minima: the search starts at the best point of a grid.
+    width = (top - means) / NODES
+    costs = jax.vmap(lambda n: cost(means + n * width))(jnp.arange(NODES + 1).astype(means.dtype))
+    best = means + jnp.argmin(lax.stop_gradient(costs), axis=0).astype(means.dtype) * width
+    return bracketed_root(slope, jnp.maximum(best - width, means), jnp.minimum(best + width, top), best)
+
+
+def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array, Array]:
+    """Computes the costs of all alternatives of arm a in row a, (K, K), then the two parts of falls, (K, K) each.
+
+    A fall is at the column of its b; a rise is in the first column. Other entries are inf.
+    """
+    epsilon, K = _margin(question, means), means.shape[0]
+    is_good = _answer(question, problem, counts, means)[:, None]
+    first, second = fall_divergences(problem, epsilon, counts, means)
+    first, second = counts[:, None] * first, counts[None] * second
+    rise = jnp.sum(counts[None] * rise_divergences(problem, epsilon, counts, means), axis=1)
+    falls = jnp.where(jnp.eye(K, dtype=bool), jnp.inf, first + second)
+    rises = jnp.where(jnp.arange(K)[None] == 0, rise[:, None], jnp.inf)
+    return jnp.where(is_good, falls, rises), first, second
+
+
+def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Array) -> Alternatives:
+    # DEVIATION: a fall moves two arms, and could be held against a threshold of two. A rise moves any number, so both
+    # are held against a threshold of all arms, which is proved for both at once.
+    costs = _costs(question, problem, counts, means)[0].reshape(-1)
+    everyone = jnp.ones((costs.size, means.shape[0]), means.dtype)
+    return alternatives_of(costs, everyone * counts, everyone * means)
+
+
+def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:
+    costs, first, second = _costs(question, problem, counts, means)
+    K = means.shape[0]
+    index = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
+    a, b = index // K, index % K
+    is_good = entry(_answer(question, problem, counts, means).astype(jnp.int32), a) > 0
+
+    def at(values: Array) -> Array:
+        return jnp.sum(jnp.where(is_entry(a, means)[:, None] & is_entry(b, means)[None], values, 0))
+
+    fall = jnp.where(is_entry(a, means), at(first), jnp.where(is_entry(b, means), at(second), 0))
+    rises = counts[None] * rise_divergences(problem, _margin(question, means), counts, means)
+    rise = jnp.sum(jnp.where(is_entry(a, means)[:, None], rises, 0), axis=0)
+    return Nearest(jnp.min(costs), jnp.where(is_good, fall, rise), a)
+
+
+def _is_right(question: AllGood, means: Array, answer: Array) -> Array:
+    return jnp.all(answer == (means >= jnp.max(means) - _margin(question, means)))
+
+
+def _characteristic_time(question: AllGood, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
+    epsilon, K = _margin(question, means), means.shape[0]
+    is_good = means >= jnp.max(means) - epsilon
+
+    def slopes(w: Array) -> Array:
+        falls = placed(*fall_divergences(problem, epsilon, w, means))
+        return jnp.concatenate([falls, rise_divergences(problem, epsilon, w, means)])
+
+    is_fall = is_good[:, None] & ~jnp.eye(K, dtype=bool)
+    return time_of(slopes, jnp.concatenate([is_fall.reshape(-1), ~is_good]), means, steps)
+
+
+def _check_answer(question: AllGood, answer: Any, K: int) -> Array:
+    del question
+    return checked_set(answer, K)
+
+
+KIND = Kind(
+    check=check_epsilon,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)

@@ -1,0 +1,92 @@
+"""The arm with the largest mean, or any arm within epsilon of it."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array
+from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.questions.all_good import check_epsilon
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
+from jaxbandits.mab._problem.questions.pairs import moved_divergences
+from jaxbandits.mab._problem.questions.times import time_of
+from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
+
+
+class BestArm(NamedTuple):
+    """Question for an arm with a mean of at least the largest minus epsilon. Its answers are int32 ()."""
+
+    epsilon: Array | float = 0.0  # () >= 0, in units of reward, below the length of the range of the means
+
+
+def _leader(means: Array) -> Array:
+    return jnp.argmax(means).astype(jnp.int32)
+
+
+def _answer(question: BestArm, problem: Problem, counts: Array, means: Array) -> Array:
+    del question, problem, counts
+    return _leader(means)
+
+
+def _divergences(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array]:
+    """Computes how far the leader and each challenger move to change places, float (K,) each."""
+    leader = _leader(means)
+    epsilon = jnp.asarray(question.epsilon, means.dtype)
+    count, mean = entry(counts, leader), entry(means, leader)
+    return moved_divergences(problem, n_l=count, m_l=mean, n_a=counts, m_a=means, epsilon=epsilon)
+
+
+def _parts(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array]:
+    """Computes the summands of the cost of each challenger, float (K,) each: the leader's, then its own."""
+    first, second = _divergences(question, problem, counts, means)
+    return entry(counts, _leader(means)) * first, counts * second
+
+
+def _alternatives(question: BestArm, problem: Problem, counts: Array, means: Array) -> Alternatives:
+    leader, (first, second) = _leader(means), _parts(question, problem, counts, means)
+    costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
+
+    def pairs(x: Array) -> Array:
+        return jnp.stack(jnp.broadcast_arrays(entry(x, leader), x), axis=-1)
+
+    return alternatives_of(costs, pairs(counts), pairs(means))
+
+
+def _nearest(question: BestArm, problem: Problem, counts: Array, means: Array) -> Nearest:
+    leader, (first, second) = _leader(means), _parts(question, problem, counts, means)
+    costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
+    challenger = first_smallest(costs)
+    parts = jnp.where(is_entry(challenger, means), second, 0)
+    parts = jnp.where(is_entry(leader, means), entry(first, challenger), parts)
+    return Nearest(jnp.min(costs), parts, leader)
+
+
+def _is_right(question: BestArm, means: Array, answer: Array) -> Array:
+    return jnp.max(means) - means[answer] <= jnp.asarray(question.epsilon, means.dtype)
+
+
+def _characteristic_time(question: BestArm, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
+    is_leader = is_entry(_leader(means), means)
+
+    def slopes(w: Array) -> Array:
+        first, second = _divergences(question, problem, w, means)
+        return jnp.where(is_leader[None], first[:, None], jnp.diag(second))
+
+    return time_of(slopes, ~is_leader, means, steps)
+
+
+def _check_answer(question: BestArm, answer: Any, K: int) -> Any:
+    del question
+    return checks.integer("answer", answer, least=0, most=K - 1)
+
+
+KIND = Kind(
+    check=check_epsilon,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)

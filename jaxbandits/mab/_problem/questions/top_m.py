@@ -1,0 +1,115 @@
+"""The m arms with the largest means."""
+
+from typing import Any, NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Array, static_fields
+from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
+from jaxbandits.mab._problem.questions.pairs import placed, pooled_costs, pooled_divergences
+from jaxbandits.mab._problem.questions.times import checked_set, time_of
+from jaxbandits.numerics.indexing import entry, is_entry
+
+
+@static_fields("m")
+class TopM(NamedTuple):
+    """Question for the m arms with the largest means. Its answers are bool (K,), true for m arms."""
+
+    m: int  # at least 1, below the number of arms
+
+
+class Swap(NamedTuple):
+    """Arm of the answer and arm outside it that change places."""
+
+    inside: Array  # int32 ()
+    outside: Array  # int32 ()
+    cost: Array  # float ()
+
+
+def largest(m: int, values: Array) -> Array:
+    """Returns a mask of the m largest values, bool (K,); the lowest index comes first among equal ones."""
+    arms = jnp.arange(values.shape[0])
+    comes_first = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (arms[None] < arms[:, None]))
+    return jnp.sum(comes_first, axis=1, dtype=jnp.int32) < m
+
+
+def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) -> Array:
+    """Computes the cost of each swap, float (K, K).
+
+    Args:
+        problem: kind of the rewards.
+        members: bool (K,), a set of arms.
+        counts: float (K,).
+        means: float (K,).
+
+    Returns:
+        Entry (i, j), for i in the set and j outside: the smallest cost of means with lambda_i <= lambda_j, 0 where
+        m_i <= m_j already; inf elsewhere.
+    """
+    costs = pooled_costs(problem, n_l=counts[:, None], m_l=means[:, None], n_a=counts[None], m_a=means[None])
+    return jnp.where(members[:, None] & ~members[None], costs, jnp.inf)
+
+
+def cheapest_swap(costs: Array) -> Swap:
+    """Returns the swap with the smallest entry (K, K); among several, the lowest arm inside, then outside."""
+    K = costs.shape[0]
+    index = jnp.argmin(costs.reshape(-1)).astype(jnp.int32)
+    return Swap(index // K, index % K, jnp.min(costs))
+
+
+def _check(question: TopM, problem: Problem, name: str) -> None:
+    checks.whole(f"{name}.m", question.m, least=1, most=problem.arms - 1)
+
+
+def _answer(question: TopM, problem: Problem, counts: Array, means: Array) -> Array:
+    del problem, counts
+    return largest(question.m, means)
+
+
+def _alternatives(question: TopM, problem: Problem, counts: Array, means: Array) -> Alternatives:
+    costs = swap_costs(problem, largest(question.m, means), counts, means)
+
+    def pairs(x: Array) -> Array:
+        return jnp.stack(jnp.broadcast_arrays(x[:, None], x[None]), axis=-1).reshape(-1, 2)
+
+    return alternatives_of(costs.reshape(-1), pairs(counts), pairs(means))
+
+
+def _nearest(question: TopM, problem: Problem, counts: Array, means: Array) -> Nearest:
+    i, j, cost = cheapest_swap(swap_costs(problem, largest(question.m, means), counts, means))
+    (n_l, m_l), (n_a, m_a) = ((entry(counts, arm), entry(means, arm)) for arm in (i, j))
+    first, second = pooled_divergences(problem, n_l=n_l, m_l=m_l, n_a=n_a, m_a=m_a)
+    return Nearest(cost, jnp.where(is_entry(i, means), n_l * first, jnp.where(is_entry(j, means), n_a * second, 0)), i)
+
+
+def _is_right(question: TopM, means: Array, answer: Array) -> Array:
+    worst = jnp.min(jnp.where(answer, means, jnp.inf))
+    best = jnp.max(jnp.where(answer, -jnp.inf, means))
+    return (jnp.sum(answer, dtype=jnp.int32) == question.m) & (worst >= best)
+
+
+def _characteristic_time(question: TopM, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
+    members = largest(question.m, means)
+
+    def slopes(w: Array) -> Array:
+        return placed(*pooled_divergences(problem, n_l=w[:, None], m_l=means[:, None], n_a=w[None], m_a=means[None]))
+
+    return time_of(slopes, (members[:, None] & ~members[None]).reshape(-1), means, steps)
+
+
+def _check_answer(question: TopM, answer: Any, K: int) -> Array:
+    del question
+    return checked_set(answer, K)
+
+
+KIND = Kind(
+    check=_check,
+    answer=_answer,
+    alternatives=_alternatives,
+    nearest=_nearest,
+    is_right=_is_right,
+    characteristic_time=_characteristic_time,
+    check_answer=_check_answer,
+)

@@ -1,0 +1,97 @@
+"""Rules that answer a question: the stop by the likelihood ratio of its nearest alternative, and the answer."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
+from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._problem.questions.good_arm import GoodArm
+from jaxbandits.mab._shared.confidence import StopSettings, stop_settings
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, one_arm
+from jaxbandits.numerics.thresholds import Evidence, Threshold
+
+PullOf = Callable[[Key, State, Estimates], Array]  # (key, state, estimates) -> arm, int32 ()
+
+
+def asked(
+    problem: Problem, question: Question | None, epsilon: Any, *, among: tuple[type, ...] | None = None
+) -> tuple[Question | None, Any]:
+    """Checks a rule's question.
+
+    Args:
+        problem: kind of the rewards.
+        question: the question. If None, the best arm.
+        epsilon: the rule's own epsilon, for the best arm.
+        among: kinds of questions that the rule answers beside the best arm. If None, all.
+
+    Returns:
+        The question, None for the best arm; and its epsilon.
+
+    Raises:
+        ValueError: an argument is out of range, or the rule does not answer the question.
+    """
+    check_problem(problem)
+    if question is None:
+        return None, epsilon
+    check_question(question, problem)
+    if among is not None:
+        kinds = (BestArm, *among)
+        names = " or ".join(kind.__name__ for kind in kinds)
+        require(isinstance(question, kinds), "question", f"be None or {names} for this rule", type(question).__name__)
+    require_no_epsilon(epsilon)
+    return (None, question.epsilon) if isinstance(question, BestArm) else (question, 0.0)
+
+
+def question_settings(
+    problem: Problem, question: Question, delta: Array | float, threshold: Threshold | None
+) -> StopSettings:
+    """Checks the settings of a stop, as `stop_settings` does, with the evidence of the question's alternatives."""
+    K, dtype = problem.arms, float_dtype(problem)
+    row = jax.ShapeDtypeStruct((K,), dtype)
+    alternatives = jax.eval_shape(lambda N, m: kind_of(question).alternatives(question, problem, N, m), row, row)
+    return stop_settings(problem, delta, threshold, compared=alternatives.counts.shape[-1])
+
+
+def has_cleared(settings: StopSettings, question: Question, state: State, estimates: Estimates) -> Array:
+    """True if every alternative costs more than the threshold at its counts, bool ()."""
+    law = type(settings.problem).__name__
+    has_mixture = law_of(settings.problem).has_mixture
+
+    def threshold(counts: Array, sums: Array) -> Array:
+        evidence = Evidence(state.pulls, counts, sums=sums if has_mixture else None, law=law)
+        return settings.threshold(settings.delta, evidence)
+
+    costs, counts, sums = kind_of(question).alternatives(question, settings.problem, estimates.counts, estimates.means)
+    # A threshold that reads no counts gives one number for all alternatives, and the compiler sees that.
+    return jnp.all(costs > jax.vmap(threshold)(counts, sums))
+
+
+def algorithm_from_question(
+    problem: Problem, question: Question, pull_of: PullOf, *, delta: Array | float, threshold: Threshold | None
+) -> Algorithm:
+    """Builds the algorithm that pulls by a function of the estimates, until no alternative is left.
+
+    Ties go to the lowest index.
+    """
+    settings = question_settings(problem, question, delta, threshold)
+
+    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+        answer = kind_of(question).answer(question, problem, estimates.counts, estimates.means)
+        arm = pull_of(key, state, estimates)
+        return Choice(one_arm(arm), has_cleared(settings, question, state, estimates), answer)
+
+    return with_answers(algorithm_from_rule(problem, Rule(choose), draws_lots=False), problem, question)
+
+
+def with_answers(algorithm: Algorithm, problem: Problem, question: Question) -> Algorithm:
+    """Declares the answers to a question that are no arms."""
+    if not isinstance(question, GoodArm):
+        return algorithm
+    declared = algorithm.problem() if algorithm.problem is not None else {}
+    return algorithm._replace(problem=lambda: {**declared, "answers": problem.arms + 1})

@@ -1,0 +1,60 @@
+"""Information-directed sampling: arms are pulled in the proportions in which they speak against an alternative."""
+
+import jax.numpy as jnp
+
+from jaxbandits.base import Array
+from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.questions.asked import Question, kind_of
+from jaxbandits.mab._problem.questions.top_m import cheapest_swap, swap_costs
+from jaxbandits.mab._shared.confidence import leader_share_at
+from jaxbandits.mab._shared.frame import Estimates, argmax
+from jaxbandits.mab._shared.top_two import Pair, pulled_arm
+
+
+def directed_arm(problem: Problem, question: Question, estimates: Estimates, uniform: Array) -> Array:
+    """Returns the first arm at which the sum of the parts of the nearest alternative exceeds a share of its cost.
+
+    Args:
+        problem: kind of the rewards.
+        question: the question.
+        estimates: estimates of all arms.
+        uniform: float (), the share, in [0, 1).
+
+    Returns:
+        int32 (); where the alternative costs nothing, the arm whose label it changes.
+    """
+    nearest = kind_of(question).nearest(question, problem, estimates.counts, estimates.means)
+    total = jnp.sum(nearest.parts)
+    exceeds = jnp.cumsum(nearest.parts) > uniform * total
+    return jnp.where(total > 0, argmax(exceeds), nearest.arm)
+
+
+def swapped_arm(
+    problem: Problem,
+    estimates: Estimates,
+    *,
+    members: Array,
+    share: Array | float | str,
+    penalty: float,
+    uniform: Array,
+) -> Array:
+    """Returns an arm of a set, or an arm outside it, of the pair that is hardest to tell apart.
+
+    Args:
+        problem: kind of the rewards.
+        estimates: estimates of all arms.
+        members: bool (K,), the set.
+        share: probability of the arm inside, () in (0, 1) or "ids".
+        penalty: factor of log(N_i N_j / (N_i + N_j)), which is added to the cost of a pair.
+        uniform: float (), the coin.
+
+    Returns:
+        int32 ().
+    """
+    counts = estimates.counts
+    costs = swap_costs(problem, members, counts, estimates.means)
+    if penalty:
+        costs = costs + penalty * jnp.log(counts[:, None] * counts[None] / (counts[:, None] + counts[None]))
+    swap = cheapest_swap(costs)
+    share = leader_share_at(problem, share, estimates, swap.inside, swap.outside)
+    return pulled_arm(Pair(swap.inside, swap.outside), share, uniform)

@@ -1,0 +1,85 @@
+"""Rules of mab that answer other questions than the best arm, against NumPy."""
+
+import functools
+
+import jax
+import numpy as np
+from transcriptions.laid import Laid, replayed
+from transcriptions.mab import coins, keys, written
+
+from experiments.bench.reference import questions as reference
+from experiments.bench.reference.mab import Law
+from jaxbandits import mab
+from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms
+
+DELTA, K, ROUNDS = 0.05, 4, 300
+LAWS = {"gaussian": Law("gaussian", 1.0), "bernoulli": Law("bernoulli", 0.5)}
+PROBLEMS = {"gaussian": mab.Gaussian(K), "bernoulli": mab.Bernoulli(K)}
+MEANS = {"gaussian": (0.5, 0.25, 0.4, -0.1), "bernoulli": (0.65, 0.4, 0.55, 0.3)}
+QUESTIONS = {"top": mab.TopM, "above": mab.Above, "good": mab.GoodArm, "all good": mab.AllGood}
+
+
+@functools.cache
+def tape_of(kind):
+    return reference.rewards(LAWS[kind], MEANS[kind], ROUNDS)
+
+
+def posterior(kind):
+    """Returns, for every round: (N, m) -> the draw, and the coin."""
+    drawn = jax.jit(lambda key, N, m: posterior_draw_and_uniforms(PROBLEMS[kind], key, N, m, 1))
+
+    def numbers(t):
+        coin = drawn(keys()[t], np.ones(K), np.full(K, 0.5))[1][0]
+        return (lambda N, m: np.asarray(drawn(keys()[t], N.astype(float), m)[0])), float(coin)
+
+    return numbers
+
+
+def asked(kind, question, rule, factory, *, numbers=lambda t: coins()[t], **settings):
+    course = reference.run(LAWS[kind], tape_of(kind), question, rule, delta=DELTA, rounds=ROUNDS, numbers=numbers)
+
+    def build():
+        value = QUESTIONS[question[0]](question[1])
+        return factory(PROBLEMS[kind], question=value, delta=DELTA, **settings)
+
+    theirs = written(course, tape_of(kind), 1, in_turn=False)
+    return Laid(theirs, replayed(build, theirs))
+
+
+def top_two(kind, question, factory=mab.eb_tc, share="ids"):
+    penalty = 0.5 if factory is mab.eb_tci else 0.0
+    rule = reference.eb_tc(LAWS[kind], question, share=share, penalty=penalty)
+    return asked(kind, question, rule, factory, leader_share=share)
+
+
+def t3c(kind, share):
+    question = ("top", 2)
+
+    def members(given, N, m):
+        return reference.largest(given[0](N, m), 2)
+
+    rule = reference.eb_tc(LAWS[kind], question, share=share, members=members)
+    return asked(kind, question, rule, mab.t3c, numbers=posterior(kind), leader_share=share)
+
+
+def tas_above(kind):
+    question = ("above", 0.45)
+    return asked(kind, question, reference.tas_above(LAWS[kind], question), mab.tas)
+
+
+def uniform(kind, question):
+    return asked(kind, question, reference.in_turn(LAWS[kind], question), mab.uniform)
+
+
+CASES = {
+    "top-uniform, bernoulli": functools.partial(uniform, "bernoulli", ("top", 2)),
+    "top-eb_tc, bernoulli": functools.partial(top_two, "bernoulli", ("top", 2)),
+    "top-eb_tci, gaussian": functools.partial(top_two, "gaussian", ("top", 2), mab.eb_tci, 0.4),
+    "top-t3c, gaussian": functools.partial(t3c, "gaussian", "ids"),
+    "above-eb_tc, gaussian": functools.partial(top_two, "gaussian", ("above", 0.2)),
+    "above-tas, bernoulli": functools.partial(tas_above, "bernoulli"),
+    "good-eb_tc, bernoulli": functools.partial(top_two, "bernoulli", ("good", 0.45)),
+    "good-uniform, gaussian": functools.partial(uniform, "gaussian", ("good", 0.6)),
+    "all_good-eb_tc, gaussian": functools.partial(top_two, "gaussian", ("all good", 0.4)),
+    "all_good-eb_tc, bernoulli": functools.partial(top_two, "bernoulli", ("all good", 0.2)),
+}
