@@ -36,7 +36,9 @@ per part.
 
 **Equal runs.** Task (row, seed) has the key `task_key(key, row, seed)`, whatever the number of seeds, the other rows
 and the lanes. At the same `lanes` (`chunk`, `scalars`) results are equal bit for bit, on any number of devices and
-processes of one kind. A run that reaches `max_rounds`, or whose environment runs out of answers, is counted as
+processes of one kind. A release may change the random numbers, which the manifest's version tells: since 0.2.0, rules
+that draw Beta variables (Thompson sampling, TTTS and T3C on Bernoulli arms, DS-TS, NS-TS) make other runs than in
+0.1.0. A run that reaches `max_rounds`, or whose environment runs out of answers, is counted as
 censored. A run with a NaN, or with an action that does not exist, is counted as failed. Neither enters a mean. A run
 with a `horizon` of pulls is complete once it has spent them.
 
