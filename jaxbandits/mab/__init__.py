@@ -56,6 +56,7 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `sequential_halving` | all remaining arms equally in phases, each of which drops the worse half |
 | `continuous_rejects` | the remaining arm with the fewest pulls; the worst is dropped once it clearly trails |
 | `ucb_e` | the arm with the best upper bound for a known hardness: an oracle |
+| `apt` | for all arms above a level: the arm whose mean is nearest to it, for its number of pulls |
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
 | `discounted_ucb`, `sliding_window_ucb` | as `ucb1` from discounted or recent rewards, for means that change |
@@ -78,12 +79,13 @@ instances from any means. `mab.bounded(means)` is for rewards in [0, 1] of a law
 divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
 sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
 take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
-`ucb_e`, `kl_ucb`, `imed` and `thompson`.
+`ucb_e`, `apt`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
+from jaxbandits.mab._algorithms.apt import apt
 from jaxbandits.mab._algorithms.batched_elimination import batched_elimination
 from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
@@ -165,6 +167,7 @@ __all__ = [
     "Pull",
     "Rewards",
     "TopM",
+    "apt",
     "audibert1",
     "batched_elimination",
     "bayes_ucb",

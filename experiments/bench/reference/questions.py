@@ -252,6 +252,11 @@ def by_bounds(tape, decide, rounds: int):
     return made
 
 
+def apt(level: float, epsilon: float):
+    """Returns the index of all arms, of which the largest is pulled."""
+    return lambda t, N, m: -np.sqrt(N) * (np.abs(m - level) + epsilon)
+
+
 def run(law: Law, tape, question, rule, *, delta: float, rounds: int, numbers=None, comparisons: float = 1):
     """Runs every arm once, then the rule until all alternatives cost more than the threshold; returns `Round`s.
 
