@@ -57,6 +57,8 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
     if rule in ("SR", "SH"):
         phases = plain.successive_rejects_phases if rule == "SR" else plain.sequential_halving_phases
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1
+    if rule == "SAR":
+        return lambda tape: len(questions.sar(tape, 2, ROUNDS)[0])
     if rule == "APT":
         index = questions.apt(LEVEL, 0.0)
         return lambda tape: len(plain.by_index(tape, index, ROUNDS))

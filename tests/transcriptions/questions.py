@@ -90,7 +90,17 @@ def apt(kind):
     return single_pulls(mab.apt, kind, tape, arms, answer=answer, level=level, epsilon=epsilon, horizon=ROUNDS)
 
 
+def sar(kind, T, leap=1):
+    arms, members, _ = reference.sar(tape_of(kind), 2, T)
+    answer = np.isin(np.arange(K), members)
+    settings = {"m": 2, "horizon": T, "leap": leap}
+    return single_pulls(mab.sar, kind, tape_of(kind), arms, answer=answer, rounds=None if leap == 1 else K, **settings)
+
+
 CASES = {
+    "sar, gaussian": functools.partial(sar, "gaussian", 60),
+    "sar-leap, bernoulli": functools.partial(sar, "bernoulli", 90, leap=90),
+    "sar-merged, bernoulli": functools.partial(sar, "bernoulli", 7),
     "apt, gaussian": functools.partial(apt, "gaussian"),
     "apt, bernoulli": functools.partial(apt, "bernoulli"),
     "top-lucb, gaussian": functools.partial(by_bounds, "gaussian", mab.lucb, reference.lucb),
