@@ -197,8 +197,9 @@ def algorithm_from_schedule(
     def sought(progress: Progress) -> Array | int:
         """Returns the number of arms that are still sought, for answers that are sets."""
         number = 0 if places is None else places
-        has_none = isinstance(progress.accepted, tuple)
-        return number if has_none else number - jnp.sum(progress.accepted, dtype=jnp.int32)
+        if isinstance(progress.accepted, tuple):
+            return number
+        return number - jnp.sum(progress.accepted, dtype=jnp.int32)
 
     def advanced(state: State, estimates: Estimates) -> tuple[Progress, Array]:
         """Returns the progress after the drop, if a phase is complete, and the means that count, float (K,)."""
