@@ -13,6 +13,7 @@ from experiments.bench.reference import mab as plain
 from experiments.bench.reference import questions
 
 DELTA, ROUNDS = 1e-6, 200
+GOOD = {"HDoC": "hdoc", "LUCB-G": "lucb_g", "APT-G": "apt_g"}
 LEVEL = 0.495  # lies between the best mean and the others
 INDICES = {name: name.lower().replace("-", "_") for name in ("UCB1", "KL-UCB", "IMED", "MOSS", "UCB-E")}
 INDICES |= {"MOSS, anytime": "moss_anytime"}
@@ -57,6 +58,8 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
     if rule in ("SR", "SH"):
         phases = plain.successive_rejects_phases if rule == "SR" else plain.sequential_halving_phases
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1
+    if rule in GOOD:
+        return lambda tape: len(questions.good_arms(law, tape, GOOD[rule], LEVEL, DELTA, every=True)[0])
     if rule == "SAR":
         return lambda tape: len(questions.sar(tape, 2, ROUNDS)[0])
     if rule == "APT":

@@ -52,6 +52,9 @@ SURE: dict[str, Callable[..., Algorithm]] = {
     "elimination": mab.successive_elimination,
     "elimination, batches": mab.batched_elimination,
     "lil'UCB": mab.lil_ucb,
+    "HDoC": partial(mab.hdoc, level=arms.LEVEL),
+    "LUCB-G": partial(mab.lucb_g, level=arms.LEVEL),
+    "APT-G": partial(mab.apt_g, level=arms.LEVEL),
 }
 BUDGET: dict[str, Callable[..., Algorithm]] = {
     "SR": mab.successive_rejects,

@@ -31,8 +31,11 @@ threshold is a heuristic that experiments use.
 | `successive_elimination` | all arms that can still be the best, in turn |
 | `batched_elimination` | as above in batches that grow: the arms to drop are looked for at their ends alone |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
+| `hdoc`, `lucb_g` | for one arm or all arms above a level: the unlabelled arm with the best upper bound |
+| `apt_g` | for the same: the unlabelled arm whose mean is nearest to the level, for its number of pulls |
 
-With `question=` these rules also answer other questions than which arm is the best.
+With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `sar`
+and `apt` are for one question each.
 
 | question | answer | rules |
 | --- | --- | --- |
@@ -87,6 +90,7 @@ de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names
 """
 
 from jaxbandits.mab._algorithms.apt import apt
+from jaxbandits.mab._algorithms.apt_g import apt_g
 from jaxbandits.mab._algorithms.batched_elimination import batched_elimination
 from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
@@ -95,11 +99,13 @@ from jaxbandits.mab._algorithms.eb_tc import eb_tc
 from jaxbandits.mab._algorithms.eb_tci import eb_tci
 from jaxbandits.mab._algorithms.exp3 import exp3, exp3_gamma
 from jaxbandits.mab._algorithms.exp3_ix import IxConstants, exp3_ix, exp3_ix_constants
+from jaxbandits.mab._algorithms.hdoc import hdoc
 from jaxbandits.mab._algorithms.imed import imed
 from jaxbandits.mab._algorithms.kl_lucb import kl_lucb
 from jaxbandits.mab._algorithms.kl_ucb import kl_ucb
 from jaxbandits.mab._algorithms.lil_ucb import LilConstants, lil_ucb, lil_ucb_constants
 from jaxbandits.mab._algorithms.lucb import lucb
+from jaxbandits.mab._algorithms.lucb_g import lucb_g
 from jaxbandits.mab._algorithms.m_ucb import MUcbConstants, m_ucb, m_ucb_constants
 from jaxbandits.mab._algorithms.moss import moss
 from jaxbandits.mab._algorithms.moss_anytime import moss_anytime
@@ -170,6 +176,7 @@ __all__ = [
     "Rewards",
     "TopM",
     "apt",
+    "apt_g",
     "audibert1",
     "batched_elimination",
     "bayes_ucb",
@@ -192,6 +199,7 @@ __all__ = [
     "gk1",
     "gk2",
     "hardness",
+    "hdoc",
     "imed",
     "is_right",
     "kl_lucb",
@@ -200,6 +208,7 @@ __all__ = [
     "lil_ucb",
     "lil_ucb_constants",
     "lucb",
+    "lucb_g",
     "m_ucb",
     "m_ucb_constants",
     "moss",

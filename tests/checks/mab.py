@@ -18,6 +18,7 @@ TOP_TWO = TEST | {"leader_share": 0.5}
 ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0}
 UNASKED = {"question": None}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
+GOOD = {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "all_arms": True}
 LEVEL = {"level": ("negative", "zero")}  # normal rewards may have any mean
 OPTIONAL = {"threshold": ("none",), "question": ("none",)}
 
@@ -27,6 +28,9 @@ def _tested(factory, **more):
 
 
 CALLS = {
+    "apt_g": Call(mab.apt_g, GOOD, fine=LEVEL),
+    "hdoc": Call(mab.hdoc, GOOD, fine=LEVEL),
+    "lucb_g": Call(mab.lucb_g, GOOD, fine=LEVEL),
     "apt": Call(mab.apt, BUDGET | {"level": 0.3, "epsilon": 0.1}, fine=LEVEL),
     "batched_elimination": Call(
         mab.batched_elimination, {"problem": PROBLEM, "delta": 0.1, "first": 3, "growth": 2, "leap": 2}

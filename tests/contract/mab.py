@@ -80,6 +80,7 @@ TEST = {"delta": (0.1, 0.001), "epsilon": (0.0, 0.15)}
 TOP_TWO = TEST | {"leader_share": (0.5, 0.2)}
 STRICT = {"threshold": thresholds.gk_union(arms=3)}
 INTERVALS = {"threshold": thresholds.kl_lucb(arms=3)}
+GOOD = {"level": (0.3, 0.5), "delta": (0.1, 0.001)}
 IDS = {"leader_share": "ids"}
 
 CASES = {
@@ -151,6 +152,9 @@ CASES = {
         _mab(mab.sequential_halving, ones=True, horizon=60), {}, {"horizon": 40, "leap": 9, "reuse": True}
     ),
     "continuous-rejects": Case(_mab(mab.continuous_rejects, horizon=60), {}, {"horizon": 40, "conservative": False}),
+    "hdoc": Case(_tested(mab.hdoc, level=0.3), GOOD, {"all_arms": True}),
+    "lucb-g": Case(_tested(mab.lucb_g, level=0.3), GOOD, {"all_arms": True}),
+    "apt-g": Case(_tested(mab.apt_g, level=0.3), GOOD, {"all_arms": True}),
     "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
     "apt": Case(
         _mab(mab.apt, level=0.3, horizon=60),

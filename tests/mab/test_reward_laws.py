@@ -266,6 +266,7 @@ def test_rules_that_need_a_sub_gaussian_constant_refuse():
         (mab.successive_elimination, {"delta": 0.1}),
         (mab.batched_elimination, {"delta": 0.1}),
         (mab.lil_ucb, {"delta": 0.1}),
+        (mab.hdoc, {"level": 0.5, "delta": 0.1}),
         (mab.continuous_rejects, {"horizon": 50}),
         (mab.ucb1, {}),
         (mab.moss, {"horizon": 50}),
@@ -274,7 +275,7 @@ def test_rules_that_need_a_sub_gaussian_constant_refuse():
         (mab.sliding_window_ucb, {"window": 9}),
         (mab.m_ucb, {"window": 4, "threshold": 1.0, "gamma": 0.1}),
     ):
-        with pytest.raises(ValueError, match=r"problem must have a sub-Gaussian constant \(\w+ needs none\)"):
+        with pytest.raises(ValueError, match=r"problem must have a sub-Gaussian constant \([\w ]+ needs? none\)"):
             factory(problem, **settings)
     with pytest.raises(ValueError, match="problem must be Gaussian, Bernoulli or Bounded"):
         mab.bayes_ucb(problem)

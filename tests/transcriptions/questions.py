@@ -5,6 +5,7 @@ import functools
 import jax
 import numpy as np
 from transcriptions.laid import Laid, replayed
+from transcriptions.mab import LAWS as SCALED
 from transcriptions.mab import coins, keys, single_pulls, written
 
 from experiments.bench.reference import questions as reference
@@ -97,7 +98,24 @@ def sar(kind, T, leap=1):
     return single_pulls(mab.sar, kind, tape_of(kind), arms, answer=answer, rounds=None if leap == 1 else K, **settings)
 
 
+GOOD = {"hdoc": mab.hdoc, "lucb_g": mab.lucb_g, "apt_g": mab.apt_g}
+
+
+def good_arms(rule, kind, all_arms):
+    law, level = SCALED[kind], 0.2 if kind == "gaussian" else 0.47
+    tape = reference.rewards(law, MEANS[kind], 4000)
+    arms, good, _ = reference.good_arms(law, tape, rule, level, DELTA, every=all_arms)
+    answer = np.isin(np.arange(K), good) if all_arms else good[0]
+    settings = {"level": level, "delta": DELTA, "all_arms": all_arms}
+    return single_pulls(GOOD[rule], kind, tape, arms, answer=answer, **settings)
+
+
 CASES = {
+    "hdoc, gaussian": functools.partial(good_arms, "hdoc", "gaussian", False),
+    "hdoc, bernoulli": functools.partial(good_arms, "hdoc", "bernoulli", False),
+    "lucb_g, gaussian": functools.partial(good_arms, "lucb_g", "gaussian", False),
+    "lucb_g-all, bernoulli": functools.partial(good_arms, "lucb_g", "bernoulli", True),
+    "apt_g, bernoulli": functools.partial(good_arms, "apt_g", "bernoulli", False),
     "sar, gaussian": functools.partial(sar, "gaussian", 60),
     "sar-leap, bernoulli": functools.partial(sar, "bernoulli", 90, leap=90),
     "sar-merged, bernoulli": functools.partial(sar, "bernoulli", 7),

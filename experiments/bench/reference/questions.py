@@ -280,6 +280,39 @@ def sar(tape, m: int, T: int) -> tuple[list[int], list[int], list[int]]:
     return arms, accepted + (active if len(accepted) < m else []), gone
 
 
+def radius(law: Law, K: int, n, delta: float):
+    return law.noise_scale * np.sqrt(2 * np.log(4 * K * n**2 / delta) / n)
+
+
+def good_arms(law: Law, tape, rule: str, level: float, delta: float, *, every: bool = False):
+    """Returns the arms of all pulls, the good arms, and the pulls at which each was found; `every`: all good arms."""
+    K = len(tape)
+    N, m, is_open = np.zeros(K, int), np.zeros(K), np.ones(K, bool)
+    arms, good, good_at = [], [], []
+    while is_open.any() and (every or not good):
+        t = len(arms)
+        if t < K:
+            a = t
+        else:
+            index = {
+                "hdoc": lambda t=t: m + law.noise_scale * np.sqrt(2 * np.log(t + 1) / N),
+                "lucb_g": lambda: m + radius(law, K, N, delta),
+                "apt_g": lambda: -np.sqrt(N) * np.abs(m - level),
+            }[rule]()
+            a = int(np.argmax(np.where(is_open, index, -np.inf)))
+        arms.append(a)
+        N[a] += 1
+        m[a] = tape[a][: N[a]].mean()
+        width = radius(law, K, N[a], delta)
+        if m[a] + width < level:
+            is_open[a] = False
+        elif m[a] - width >= level:
+            is_open[a] = False
+            good.append(a)
+            good_at.append(len(arms))
+    return arms, good, good_at
+
+
 def run(law: Law, tape, question, rule, *, delta: float, rounds: int, numbers=None, comparisons: float = 1):
     """Runs every arm once, then the rule until all alternatives cost more than the threshold; returns `Round`s.
 

@@ -1,4 +1,4 @@
-"""Rules of a fixed budget for other questions than the best arm: published pulls, error rates, bad input."""
+"""Rules of their own for other questions than the best arm: published pulls, error rates, bad input."""
 
 import jax
 import jax.numpy as jnp
@@ -62,6 +62,54 @@ def leaving_of(means, places, number):
     arms = np.arange(means.shape[0])
     better = (means[None] > means[:, None]) | ((means[None] == means[:, None]) & (arms[None] < arms[:, None]))
     return leaving(means, np.ones(means.shape[0], bool), better.sum(axis=1, dtype=jnp.int32), places, number)
+
+
+@pytest.mark.parametrize(
+    ("arms", "level", "rule", "pulls", "stop"),
+    [
+        (G, 0.2, "hdoc", "012302030002332000100203220120003230013320000000002002333300", 662),
+        (G, 0.2, "lucb_g", "012302030023320100023001220023032001330022000000203003333001", 788),
+        (B, 0.45, "hdoc", "012302300222233322221233302232230021100000000000000000000000", 212),
+    ],
+)
+def test_the_numpy_program_of_good_arms_reproduces_published_pulls(arms, level, rule, pulls, stop):
+    course, good, _ = reference.good_arms(arms[0], reference.rewards(*arms, 600), rule, level, 0.05)
+    assert ("".join(map(str, course[:60])), len(course), good) == (pulls, stop, [0])
+
+
+SIX = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+GOOD_ARMS = {  # mean pulls at each good arm, in turn, and at the stop: 1000 runs of an independent program
+    "hdoc": (mab.hdoc, (229.5, 699.8, 5361), 9991),
+    "lucb_g": (mab.lucb_g, (260.1, 767.3, 5573), 9991),
+    "apt_g": (mab.apt_g, (6890, 7988, 9913), 9991),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rule", GOOD_ARMS)
+def test_pulls_at_each_good_arm(rule):
+    """Means .1 to .6 and level .35: within 6 %, four standard errors of the difference where they are largest."""
+    factory, at_each, at_stop = GOOD_ARMS[rule]
+    instance = mab.bernoulli(SIX)
+    algorithm = factory(instance.problem, level=0.35, delta=0.05, all_arms=True)
+    environment = mab.environment(instance, algorithm)
+
+    def pulls(task, outcome):
+        good_at = jnp.where(outcome.answer, outcome.state.memory.good_at, 10**7)
+        return {"good_at": jnp.sort(good_at)[:3], "wrong": ~jnp.all(outcome.answer == (instance.means > 0.35))}
+
+    settings = {"key": jax.random.key(0), "max_rounds": 10**5, "metrics": pulls, "progress": False}
+    results = jaxbandits.sweep(lambda task, key: (algorithm, environment), seeds=1000, **settings)
+    assert np.mean(results["wrong"]) < 0.01
+    np.testing.assert_allclose(np.mean(results["good_at"], axis=0), at_each, rtol=0.06)
+    np.testing.assert_allclose(np.mean(results["pulls"]), at_stop, rtol=0.06)
+
+
+def test_good_arms_are_all_labelled_at_one_pull_of_any_rule():
+    """On one table of rewards the label of an arm depends on its own pulls alone."""
+    tape = reference.rewards(B[0], B[1], 4000)
+    stops = {rule: len(reference.good_arms(B[0], tape, rule, 0.47, 0.05, every=True)[0]) for rule in GOOD_ARMS}
+    assert len(set(stops.values())) == 1
 
 
 def test_sar_of_one_place_is_successive_rejects():
@@ -131,6 +179,7 @@ def test_error_rates_of_the_best_three(leap, seeds):
     [
         (lambda: mab.apt(mab.Bernoulli(3), level=1.0, horizon=50), r"level must lie in \(0.0, 1.0\)"),
         (lambda: mab.apt(mab.Poisson(3), level=0.0, horizon=50), r"level must be positive"),
+        (lambda: mab.hdoc(mab.Bernoulli(3), level=0.0, delta=0.1), r"level must lie in \(0.0, 1.0\)"),
         (lambda: mab.sar(mab.Gaussian(3), m=3, horizon=50), r"m must be an integer in \[1, 2\]"),
         (lambda: mab.apt(mab.Gaussian(3), level=0.0, horizon=3), r"horizon must be an integer in \[4,"),
     ],
