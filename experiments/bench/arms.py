@@ -10,8 +10,10 @@ from scipy import stats
 from experiments.bench import switching
 from experiments.bench.loops import per_second
 from experiments.bench.reference import mab as plain
+from experiments.bench.reference import questions
 
 DELTA, ROUNDS = 1e-6, 200
+LEVEL = 0.495  # lies between the best mean and the others
 INDICES = {name: name.lower().replace("-", "_") for name in ("UCB1", "KL-UCB", "IMED", "MOSS", "UCB-E")}
 INDICES |= {"MOSS, anytime": "moss_anytime"}
 
@@ -55,6 +57,11 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
     if rule in ("SR", "SH"):
         phases = plain.successive_rejects_phases if rule == "SR" else plain.sequential_halving_phases
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1
+    if rule == "SAR":
+        return lambda tape: len(questions.sar(tape, 2, ROUNDS)[0])
+    if rule == "APT":
+        index = questions.apt(LEVEL, 0.0)
+        return lambda tape: len(plain.by_index(tape, index, ROUNDS))
     if rule == "CR":
         settings = {"conservative": True, "noise_scale": law.noise_scale}
         return lambda tape: len(plain.continuous_rejects(tape, ROUNDS, **settings)) - 1

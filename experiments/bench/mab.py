@@ -60,6 +60,8 @@ BUDGET: dict[str, Callable[..., Algorithm]] = {
     "SH, leap": partial(mab.sequential_halving, leap=ROUNDS),
     "CR": mab.continuous_rejects,
     "UCB-E": partial(mab.ucb_e, hardness=2e4),
+    "SAR": partial(mab.sar, m=2),
+    "APT": partial(mab.apt, level=arms.LEVEL),
 }
 REGRET: dict[str, Callable[..., Algorithm]] = {
     "UCB1": mab.ucb1,

@@ -56,6 +56,8 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `sequential_halving` | all remaining arms equally in phases, each of which drops the worse half |
 | `continuous_rejects` | the remaining arm with the fewest pulls; the worst is dropped once it clearly trails |
 | `ucb_e` | the arm with the best upper bound for a known hardness: an oracle |
+| `sar` | for the m best arms: all remaining arms in phases, each of which accepts or rejects the clearest arm |
+| `apt` | for all arms above a level: the arm whose mean is nearest to it, for its number of pulls |
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
 | `discounted_ucb`, `sliding_window_ucb` | as `ucb1` from discounted or recent rewards, for means that change |
@@ -78,12 +80,13 @@ instances from any means. `mab.bounded(means)` is for rewards in [0, 1] of a law
 divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
 sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
 take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
-`ucb_e`, `kl_ucb`, `imed` and `thompson`.
+`sar`, `ucb_e`, `apt`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
+from jaxbandits.mab._algorithms.apt import apt
 from jaxbandits.mab._algorithms.batched_elimination import batched_elimination
 from jaxbandits.mab._algorithms.bayes_ucb import LogFactor, bayes_ucb
 from jaxbandits.mab._algorithms.continuous_rejects import continuous_rejects
@@ -100,6 +103,7 @@ from jaxbandits.mab._algorithms.lucb import lucb
 from jaxbandits.mab._algorithms.m_ucb import MUcbConstants, m_ucb, m_ucb_constants
 from jaxbandits.mab._algorithms.moss import moss
 from jaxbandits.mab._algorithms.moss_anytime import moss_anytime
+from jaxbandits.mab._algorithms.sar import sar
 from jaxbandits.mab._algorithms.sequential_halving import sequential_halving
 from jaxbandits.mab._algorithms.sliding_window_ucb import sliding_window_ucb
 from jaxbandits.mab._algorithms.successive_elimination import successive_elimination
@@ -165,6 +169,7 @@ __all__ = [
     "Pull",
     "Rewards",
     "TopM",
+    "apt",
     "audibert1",
     "batched_elimination",
     "bayes_ucb",
@@ -201,6 +206,7 @@ __all__ = [
     "moss_anytime",
     "poisson",
     "recorded",
+    "sar",
     "sequential_halving",
     "sliding_window_ucb",
     "successive_elimination",

@@ -18,6 +18,7 @@ TOP_TWO = TEST | {"leader_share": 0.5}
 ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0}
 UNASKED = {"question": None}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
+LEVEL = {"level": ("negative", "zero")}  # normal rewards may have any mean
 OPTIONAL = {"threshold": ("none",), "question": ("none",)}
 
 
@@ -26,6 +27,7 @@ def _tested(factory, **more):
 
 
 CALLS = {
+    "apt": Call(mab.apt, BUDGET | {"level": 0.3, "epsilon": 0.1}, fine=LEVEL),
     "batched_elimination": Call(
         mab.batched_elimination, {"problem": PROBLEM, "delta": 0.1, "first": 3, "growth": 2, "leap": 2}
     ),
@@ -120,6 +122,7 @@ CALLS = {
     "kl_ucb": Call(mab.kl_ucb, {"problem": PROBLEM, "c": 3.0}),
     "moss": Call(mab.moss, BUDGET),
     "moss_anytime": Call(mab.moss_anytime, {"problem": PROBLEM, "alpha": 1.0}),
+    "sar": Call(mab.sar, BUDGET | {"m": 2, "leap": 2}),
     "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
     "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
     "discounted_ucb": Call(mab.discounted_ucb, {"problem": PROBLEM, "discount": 0.9, "exploration": 0.6}),

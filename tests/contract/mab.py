@@ -151,6 +151,12 @@ CASES = {
         _mab(mab.sequential_halving, ones=True, horizon=60), {}, {"horizon": 40, "leap": 9, "reuse": True}
     ),
     "continuous-rejects": Case(_mab(mab.continuous_rejects, horizon=60), {}, {"horizon": 40, "conservative": False}),
+    "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
+    "apt": Case(
+        _mab(mab.apt, level=0.3, horizon=60),
+        {"level": (0.3, 0.5), "epsilon": (0.0, 0.3)},
+        {"horizon": 40},
+    ),
     "ucb-e": Case(
         _mab(mab.ucb_e, horizon=60, hardness=20.0),
         {"hardness": (20.0, 900.0), "exploration": (2.0, 0.2)},

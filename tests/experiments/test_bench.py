@@ -22,7 +22,7 @@ from jaxbandits.engine.run.compatibility import require_fit
 RULES = {
     "mab": {
         *("uniform", "TaS", "TaS, C", "TTTS", "T3C", "TTUCB", "EB-TC", "EB-TCI", "LUCB", "KL-LUCB", "UGapE"),
-        *("elimination", "lil'UCB", "SR", "SR, leap", "SH", "SH, leap", "CR", "UCB-E"),
+        *("elimination", "lil'UCB", "SR", "SR, leap", "SH", "SH, leap", "CR", "UCB-E", "SAR", "APT"),
         *("UCB1", "KL-UCB", "IMED", "Bayes-UCB", "Thompson", "MOSS", "MOSS, anytime"),
         *("D-UCB", "SW-UCB", "M-UCB", "Exp3", "Exp3-IX", "elimination, batches"),
     },

@@ -92,13 +92,14 @@ MAB = {
     ),
     "rewards": Law(
         shown=lambda problem: problem._replace(noise_scale=UNIT * problem.noise_scale),
-        factors={"epsilon": UNIT, "hardness": UNIT**-2, "threshold": UNIT},
+        factors={"epsilon": UNIT, "hardness": UNIT**-2, "threshold": UNIT, "level": UNIT},
         observation=lambda action, rewards: rewards._replace(sums=UNIT * rewards.sums),
     ),
     "permuted": permuted(lambda problem: problem),
     # Divergences of exponential arms depend on the ratio of their means alone.
     "units": Law(observation=lambda action, rewards: rewards._replace(sums=UNIT * rewards.sums)),
 }
+MAB["shifted-level"] = MAB["shifted"]._replace(changed={"level": 0.3 + SHIFT})
 
 # kernel
 
@@ -163,6 +164,8 @@ ROWS = [
     *laws_of(MAB, "shifted rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
     *laws_of(MAB, "shifted rewards", "bayes-ucb discounted-ucb sliding-window-ucb m-ucb batched-elimination"),
     *laws_of(MAB, "permuted", "eb-tc t3c ttucb tas lucb successive-elimination successive-rejects ucb-e ucb1 moss"),
+    *laws_of(MAB, "shifted-level rewards", "apt"),
+    *laws_of(MAB, "shifted rewards", "sar"),
     *laws_of(MAB, "units", "kl-lucb-exponential"),
     *laws_of(MAB, "permuted", "moss-anytime lil-ucb bayes-ucb batched-elimination"),
     *laws_of(KERNEL, "rotated rewards", "duets dis-kernel-ucb approx-dis-kernel-ucb n-kernel-ucb gp-ucb bpe"),

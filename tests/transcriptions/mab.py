@@ -222,7 +222,8 @@ def single_pulls(factory, kind, tape, arms, *, answer=None, rounds=None, **setti
         theirs = theirs._replace(answers=only_last(answer, len(arms)), stops=only_last(True, len(arms)))
     else:
         theirs = theirs._replace(answers=unless(np.ones(len(arms), bool), np.zeros(len(arms), int)))
-    stops, answers = blank | course.stops[-1], np.full(len(ours), course.answers[-1])
+    stops, last = blank | course.stops[-1], course.answers[-1]
+    answers = np.broadcast_to(last, (len(ours), *last.shape))
     return Laid(theirs, Tape(ours, np.zeros(len(ours)), stops, answers))
 
 

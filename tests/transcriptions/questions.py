@@ -5,10 +5,10 @@ import functools
 import jax
 import numpy as np
 from transcriptions.laid import Laid, replayed
-from transcriptions.mab import coins, keys, written
+from transcriptions.mab import coins, keys, single_pulls, written
 
 from experiments.bench.reference import questions as reference
-from experiments.bench.reference.mab import Law
+from experiments.bench.reference.mab import Law, by_index
 from jaxbandits import mab
 from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms
 
@@ -82,7 +82,27 @@ def by_bounds(kind, factory, transcribed):
     return Laid(theirs, replayed(build, theirs))
 
 
+def apt(kind):
+    level, epsilon = 0.2 if kind == "gaussian" else 0.45, 0.05
+    tape = tape_of(kind)
+    arms = by_index(tape, reference.apt(level, epsilon), ROUNDS)
+    answer = np.array([tape[a, : arms.count(a)].mean() >= level for a in range(K)])
+    return single_pulls(mab.apt, kind, tape, arms, answer=answer, level=level, epsilon=epsilon, horizon=ROUNDS)
+
+
+def sar(kind, T, leap=1):
+    arms, members, _ = reference.sar(tape_of(kind), 2, T)
+    answer = np.isin(np.arange(K), members)
+    settings = {"m": 2, "horizon": T, "leap": leap}
+    return single_pulls(mab.sar, kind, tape_of(kind), arms, answer=answer, rounds=None if leap == 1 else K, **settings)
+
+
 CASES = {
+    "sar, gaussian": functools.partial(sar, "gaussian", 60),
+    "sar-leap, bernoulli": functools.partial(sar, "bernoulli", 90, leap=90),
+    "sar-merged, bernoulli": functools.partial(sar, "bernoulli", 7),
+    "apt, gaussian": functools.partial(apt, "gaussian"),
+    "apt, bernoulli": functools.partial(apt, "bernoulli"),
     "top-lucb, gaussian": functools.partial(by_bounds, "gaussian", mab.lucb, reference.lucb),
     "top-kl_lucb, bernoulli": functools.partial(by_bounds, "bernoulli", mab.kl_lucb, reference.lucb),
     "top-ugape, gaussian": functools.partial(by_bounds, "gaussian", mab.ugape, reference.ugape),

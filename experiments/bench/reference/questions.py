@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from experiments.bench.reference.mab import Law, Round, bisect, gk16, interval, kl
+from experiments.bench.reference.mab import Law, Round, bisect, gk16, interval, kl, successive_rejects_phases
 
 # The tape: 64-bit unsigned arithmetic, wrapping
 
@@ -250,6 +250,34 @@ def by_bounds(tape, decide, rounds: int):
             S[arm] += tape[arm][N[arm]]
             N[arm] += 1
     return made
+
+
+def apt(level: float, epsilon: float):
+    """Returns the index of all arms, of which the largest is pulled."""
+    return lambda t, N, m: -np.sqrt(N) * (np.abs(m - level) + epsilon)
+
+
+def sar(tape, m: int, T: int) -> tuple[list[int], list[int], list[int]]:
+    """Returns the arms of all pulls, the accepted arms, and all arms that left, in order."""
+    K = len(tape)
+    active, accepted, gone, before, arms = list(range(K)), [], [], 0, []
+    for pulls, _ in successive_rejects_phases(K, T):
+        arms += [a for a in active for _ in range(pulls - before)]
+        before, places = pulls, m - len(accepted)
+        mean = {a: tape[a][:pulls].mean() for a in active}
+        order = sorted(active, key=lambda a: (-mean[a], a))
+        if places == 0:
+            i = len(order) - 1
+        elif places == len(order):
+            i = 0
+        else:
+            inside = [mean[a] - mean[order[places]] for a in order[:places]]
+            gaps = inside + [mean[order[places - 1]] - mean[a] for a in order[places:]]
+            i = max(range(len(order)), key=lambda i: (gaps[i], i))
+        accepted += [order[i]] if i < places else []
+        gone.append(order[i])
+        active.remove(order[i])
+    return arms, accepted + (active if len(accepted) < m else []), gone
 
 
 def run(law: Law, tape, question, rule, *, delta: float, rounds: int, numbers=None, comparisons: float = 1):

@@ -52,7 +52,7 @@ class Choice(NamedTuple):
 
     action: Pull
     stop: Array  # bool ()
-    answer: Array  # int32 (), an arm
+    answer: Array  # int32 (), an arm; bool (K,) where the answer is a set
 
 
 class Rule(NamedTuple):

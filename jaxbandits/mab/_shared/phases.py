@@ -15,6 +15,8 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, float_dtype
+from jaxbandits.mab._problem.questions.top_m import largest
+from jaxbandits.mab._shared.accepts import leaving
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
@@ -51,6 +53,7 @@ class Progress(NamedTuple):
     # Pulls and rewards before the phase if only the phase's own samples count; otherwise 0.
     counts: Array  # int32 (K,)
     rewards: Array  # float (K,)
+    accepted: Array | tuple[()] = ()  # bool (K,)   arms that belong to the answer; () for rules that accept none
 
 
 def harmonic_half(K: int) -> Fraction:
@@ -164,7 +167,15 @@ def schedule_of(phases: Sequence[Phase]) -> Schedule:
     return Schedule(targets, sizes, len(phases))
 
 
-def algorithm_from_schedule(problem: Problem, schedule: Schedule, *, leap: int, all_samples: bool) -> Algorithm:
+def algorithm_from_schedule(
+    problem: Problem,
+    schedule: Schedule,
+    *,
+    leap: int,
+    all_samples: bool,
+    places: int | None = None,
+    accepts: bool = False,
+) -> Algorithm:
     """Builds the algorithm that follows a schedule.
 
     Args:
@@ -172,13 +183,22 @@ def algorithm_from_schedule(problem: Problem, schedule: Schedule, *, leap: int, 
         schedule: the phases.
         leap: largest number of pulls per round.
         all_samples: whether all samples of an arm count at a phase's end, or only the phase's own.
+        places: number of arms of an answer that is a set; ties then go to the lowest index. If None, the best arm.
+        accepts: whether a phase may drop the best arms too, which then belong to the answer.
 
     Returns:
-        Algorithm with actions `Pull` and answers int32 (). Its actions have one slot, or with leaps one for every arm.
+        Algorithm with actions `Pull` and answers int32 (), or bool (K,) for sets. Its actions have one slot, or with
+        leaps one for every arm.
     """
     K = problem.arms
     targets, sizes, phases = schedule
     arms = jnp.arange(K, dtype=jnp.int32)
+
+    def sought(progress: Progress) -> Array | int:
+        """Returns the number of arms that are still sought, for answers that are sets."""
+        number = 0 if places is None else places
+        has_none = isinstance(progress.accepted, tuple)
+        return number if has_none else number - jnp.sum(progress.accepted, dtype=jnp.int32)
 
     def advanced(state: State, estimates: Estimates) -> tuple[Progress, Array]:
         """Returns the progress after the drop, if a phase is complete, and the means that count, float (K,)."""
@@ -193,6 +213,12 @@ def algorithm_from_schedule(problem: Problem, schedule: Schedule, *, leap: int, 
         better, ties = means[None] > means[:, None], means[None] == means[:, None]
         better |= ties & (arms[None] < arms[:, None] if isinstance(lots, tuple) else lots[None] > lots[:, None])
         rank = jnp.sum(better & progress.active[None], axis=1, dtype=jnp.int32)
+        if accepts:
+            number = jnp.sum(progress.active, dtype=jnp.int32) - entry(sizes, progress.phase)
+            number = jnp.where(is_complete, number, 0)
+            goes, accepted = leaving(means, progress.active, rank, sought(progress), number)
+            progress = progress._replace(active=progress.active & ~goes, accepted=progress.accepted | accepted)
+            return progress._replace(phase=progress.phase + is_complete.astype(jnp.int32)), means
         active = progress.active & (~is_complete | (rank < entry(sizes, progress.phase)))
         phase = progress.phase + is_complete.astype(jnp.int32)
         if all_samples:
@@ -210,13 +236,20 @@ def algorithm_from_schedule(problem: Problem, schedule: Schedule, *, leap: int, 
         else:
             before = jnp.cumsum(missing, dtype=jnp.int32) - missing
             action = Pull(arms, jnp.clip(leap - before, 0, missing))
-        best = argmax(jnp.where(progress.active, means, -jnp.inf), estimates.lots)
-        return Choice(action, progress.phase == phases, best)
+        remaining = jnp.where(progress.active, means, -jnp.inf)
+        if places is None:
+            answer = argmax(remaining, estimates.lots)
+        else:
+            answer = largest(sought(progress), remaining)
+            answer = answer if isinstance(progress.accepted, tuple) else answer | progress.accepted
+        return Choice(action, progress.phase == phases, answer)
 
     def remember(state: State, estimates: Estimates) -> Progress:
         return advanced(state, estimates)[0]
 
     nothing = jnp.zeros(K, jnp.int32)
-    start = Progress(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)))
+    accepted = jnp.zeros(K, bool) if accepts else ()
+    start = Progress(jnp.ones(K, bool), jnp.zeros((), jnp.int32), nothing, jnp.zeros(K, float_dtype(problem)), accepted)
     rule = Rule(choose, start, remember)
-    return algorithm_from_rule(problem, rule, in_turn=False, leap=leap)
+    draws_lots = None if places is None else False
+    return algorithm_from_rule(problem, rule, in_turn=False, leap=leap, draws_lots=draws_lots)

@@ -21,8 +21,13 @@ class Above(NamedTuple):
 
 def check_level(question: Any, problem: Problem, name: str) -> None:
     """Raises `ValueError` unless the level lies inside the range of the means."""
+    check_mean(f"{name}.level", question.level, problem)
+
+
+def check_mean(name: str, value: Any, problem: Problem) -> None:
+    """Raises `ValueError` unless a number lies inside the range of the means."""
     least, most = (None if math.isinf(end) else end for end in mean_range(problem))
-    checks.real(f"{name}.level", question.level, above=least, below=most)
+    checks.real(name, value, above=least, below=most)
 
 
 def level_costs(question: Any, problem: Problem, counts: Array, means: Array) -> Array:

@@ -28,7 +28,7 @@ class Swap(NamedTuple):
     cost: Array  # float ()
 
 
-def largest(m: int, values: Array) -> Array:
+def largest(m: Array | int, values: Array) -> Array:
     """Returns a mask of the m largest values, bool (K,); the lowest index comes first among equal ones."""
     arms = jnp.arange(values.shape[0])
     comes_first = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (arms[None] < arms[:, None]))

@@ -1,0 +1,140 @@
+"""Rules of a fixed budget for other questions than the best arm: published pulls, error rates, bad input."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxbandits
+from experiments.bench.reference import questions as reference
+from experiments.bench.reference.mab import Law, by_index
+from jaxbandits import mab
+from jaxbandits.mab._shared.accepts import leaving
+
+G, B = (Law("gaussian", 1.0), (0.5, 0.25, 0.4, -0.1)), (Law("bernoulli", 0.5), (0.65, 0.4, 0.55, 0.3))
+
+
+@pytest.mark.parametrize(
+    ("arms", "index", "pulls"),
+    [
+        (G, reference.apt(0.2, 0.05), "012333222222222202333333113333300333333333333333333333333333"),
+        (B, reference.apt(0.45, 0.05), "012310000000002223330002333111101333333333333333333333333333"),
+    ],
+)
+def test_the_numpy_programs_of_thresholds_reproduce_published_pulls(arms, index, pulls):
+    assert "".join(map(str, by_index(reference.rewards(*arms, 60), index, 60))) == pulls
+
+
+@pytest.mark.parametrize(("arms", "order", "accepted"), [(G, [0, 1, 3], [0, 2]), (B, [1, 2, 3], [0, 2])])
+def test_the_numpy_program_of_sar_reproduces_published_phases(arms, order, accepted):
+    pulls, members, gone = reference.sar(reference.rewards(*arms, 60), 2, 60)
+    assert [pulls.count(a) for a in gone] == [9, 12, 18]
+    assert (gone, sorted(members)) == (order, accepted)
+
+
+@pytest.mark.parametrize("number", [1, 2, 5])
+def test_arms_that_leave_at_once_leave_as_one_after_the_other(number):
+    """Means of few values, so that most of them tie, against the loop of the NumPy program."""
+    K, m = 7, 3
+    program = jax.jit(jax.vmap(lambda means, places, number: leaving_of(means, places, number)))
+    rng = np.random.default_rng(0)
+    means = rng.integers(0, 4, (300, K)) / 4
+    ours, accepted = jax.device_get(program(means, np.full(300, m, np.int32), np.full(300, number, np.int32)))
+    for lane, row in enumerate(means):
+        order, places, first, last = sorted(range(K), key=lambda a: (-row[a], a)), m, [], []
+        for _ in range(number):
+            inside, outside = order[:places], order[places:]
+            if inside and outside:
+                worst, best = row[inside[-1]], row[outside[0]]
+                gap = [row[a] - best for a in inside] + [worst - row[a] for a in outside]
+                i = max(range(len(order)), key=lambda i: (gap[i], i))
+            else:
+                i = 0 if inside else len(order) - 1
+            (first if i < places else last).append(order[i])
+            places -= i < places
+            order.pop(i)
+        assert set(np.flatnonzero(ours[lane])) == {*first, *last}
+        assert set(np.flatnonzero(accepted[lane])) == set(first)
+
+
+def leaving_of(means, places, number):
+    """Lets a number of all arms leave, by the ranks of their means."""
+    arms = np.arange(means.shape[0])
+    better = (means[None] > means[:, None]) | ((means[None] == means[:, None]) & (arms[None] < arms[:, None]))
+    return leaving(means, np.ones(means.shape[0], bool), better.sum(axis=1, dtype=jnp.int32), places, number)
+
+
+def test_sar_of_one_place_is_successive_rejects():
+    instance = mab.gaussian([0.5, 0.25, 0.4, -0.1])
+    first, other = mab.sar(instance.problem, m=1, horizon=60), mab.successive_rejects(instance.problem, horizon=60)
+
+    @jax.jit
+    def both(key):
+        environments = [mab.environment(instance, algorithm) for algorithm in (first, other)]
+        pairs = zip((first, other), environments, strict=True)
+        return [jaxbandits.run(key, *pair, max_rounds=61) for pair in pairs]
+
+    for seed in range(5):
+        ours, theirs = both(jax.random.key(seed))
+        assert list(np.asarray(ours.state.counts)) == list(np.asarray(theirs.state.counts))
+        assert list(np.flatnonzero(ours.answer)) == [int(theirs.answer)]
+
+
+TEN = (0.2, 0.25, 0.3, 0.35, 0.45, 0.55, 0.65, 0.7, 0.75, 0.8)
+
+
+@pytest.mark.slow
+def test_error_rates_above_a_level():
+    """Share of runs with any wrong arm outside the band of .1 at T = 500, against an independent program.
+
+    2000 runs beside 5000: five standard errors of the difference; false alarm 1e-6.
+    """
+    instance = mab.bernoulli(TEN)
+
+    def build(task, key):
+        algorithm = mab.apt(instance.problem, level=0.5, epsilon=task["epsilon"], horizon=500)
+        return algorithm, mab.environment(instance, algorithm)
+
+    def wrong(task, outcome):
+        return {"wrong": ~mab.is_right(instance, outcome.answer, question=mab.Above(0.5), epsilon=0.1)}
+
+    settings = {"key": jax.random.key(0), "max_rounds": 501, "metrics": wrong, "progress": False}
+    rates = jaxbandits.sweep(build, {"epsilon": np.array([0.0, 0.1])}, seeds=2000, **settings).summary()["wrong_mean"]
+    for rate, theirs in zip(rates, (0.11, 0.0014), strict=True):
+        assert abs(rate - theirs) < 5 * np.sqrt(theirs * (1 - theirs) * (1 / 2000 + 1 / 5000))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("leap", "seeds"), [(1, 1000), (2000, 4000)])
+def test_error_rates_of_the_best_three(leap, seeds):
+    """Error rates at T = 500 and 2000, against an independent program with 20,000 runs.
+
+    Five standard errors of the difference; false alarm 3e-6.
+    """
+    instance = mab.bernoulli([0.6, 0.55, 0.5] + [0.4] * 7)
+
+    def build(task, key):
+        algorithm = mab.sar(instance.problem, m=3, horizon=task["horizon"], leap=leap)
+        return algorithm, mab.environment(instance, algorithm)
+
+    def wrong(task, outcome):
+        return {"wrong": ~mab.is_right(instance, outcome.answer, question=mab.TopM(3))}
+
+    settings = {"key": jax.random.key(0), "max_rounds": 2001, "metrics": wrong, "progress": False}
+    rates = jaxbandits.sweep(build, {"horizon": np.array([500, 2000])}, seeds=seeds, **settings).summary()["wrong_mean"]
+    for rate, theirs in zip(rates, (0.44085, 0.03005), strict=True):
+        assert abs(rate - theirs) < 5 * np.sqrt(theirs * (1 - theirs) * (1 / seeds + 1 / 20_000))
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: mab.apt(mab.Bernoulli(3), level=1.0, horizon=50), r"level must lie in \(0.0, 1.0\)"),
+        (lambda: mab.apt(mab.Poisson(3), level=0.0, horizon=50), r"level must be positive"),
+        (lambda: mab.sar(mab.Gaussian(3), m=3, horizon=50), r"m must be an integer in \[1, 2\]"),
+        (lambda: mab.apt(mab.Gaussian(3), level=0.0, horizon=3), r"horizon must be an integer in \[4,"),
+    ],
+)
+def test_bad_input_is_refused_by_name(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
