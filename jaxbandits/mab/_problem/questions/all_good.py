@@ -130,7 +130,7 @@ def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Arr
     # are held against a threshold of all arms, which is proved for both at once.
     costs = _costs(question, problem, counts, means)[0].reshape(-1)
     everyone = jnp.ones((costs.size, means.shape[0]), means.dtype)
-    return alternatives_of(costs, everyone * counts, everyone * means)
+    return alternatives_of(costs, everyone * counts[None], everyone * means[None])
 
 
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:
