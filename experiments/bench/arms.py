@@ -62,8 +62,8 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
         return lambda tape: len(questions.good_arms(law, tape, GOOD[rule], LEVEL, DELTA, every=True)[0])
     if rule == "SAR":
         return lambda tape: len(questions.sar(tape, 2, ROUNDS)[0])
-    if rule == "APT":
-        index = questions.apt(LEVEL, 0.0)
+    if rule in ("APT", "LSA"):
+        index = questions.apt(LEVEL, 0.0) if rule == "APT" else questions.lsa(law, LEVEL, 1.35)
         return lambda tape: len(plain.by_index(tape, index, ROUNDS))
     if rule == "CR":
         settings = {"conservative": True, "noise_scale": law.noise_scale}

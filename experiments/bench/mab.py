@@ -65,6 +65,7 @@ BUDGET: dict[str, Callable[..., Algorithm]] = {
     "UCB-E": partial(mab.ucb_e, hardness=2e4),
     "SAR": partial(mab.sar, m=2),
     "APT": partial(mab.apt, level=arms.LEVEL),
+    "LSA": partial(mab.lsa, level=arms.LEVEL),
 }
 REGRET: dict[str, Callable[..., Algorithm]] = {
     "UCB1": mab.ucb1,

@@ -34,8 +34,8 @@ threshold is a heuristic that experiments use.
 | `hdoc`, `lucb_g` | for one arm or all arms above a level: the unlabelled arm with the best upper bound |
 | `apt_g` | for the same: the unlabelled arm whose mean is nearest to the level, for its number of pulls |
 
-With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `sar`
-and `apt` are for one question each.
+With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `sar`,
+`apt` and `lsa` are for one question each.
 
 | question | answer | rules |
 | --- | --- | --- |
@@ -60,7 +60,7 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `continuous_rejects` | the remaining arm with the fewest pulls; the worst is dropped once it clearly trails |
 | `ucb_e` | the arm with the best upper bound for a known hardness: an oracle |
 | `sar` | for the m best arms: all remaining arms in phases, each of which accepts or rejects the clearest arm |
-| `apt` | for all arms above a level: the arm whose mean is nearest to it, for its number of pulls |
+| `apt`, `lsa` | for all arms above a level: the arm whose mean is nearest to it, for its number of pulls |
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
 | `discounted_ucb`, `sliding_window_ucb` | as `ucb1` from discounted or recent rewards, for means that change |
@@ -104,6 +104,7 @@ from jaxbandits.mab._algorithms.imed import imed
 from jaxbandits.mab._algorithms.kl_lucb import kl_lucb
 from jaxbandits.mab._algorithms.kl_ucb import kl_ucb
 from jaxbandits.mab._algorithms.lil_ucb import LilConstants, lil_ucb, lil_ucb_constants
+from jaxbandits.mab._algorithms.lsa import lsa
 from jaxbandits.mab._algorithms.lucb import lucb
 from jaxbandits.mab._algorithms.lucb_g import lucb_g
 from jaxbandits.mab._algorithms.m_ucb import MUcbConstants, m_ucb, m_ucb_constants
@@ -207,6 +208,7 @@ __all__ = [
     "lai_robbins",
     "lil_ucb",
     "lil_ucb_constants",
+    "lsa",
     "lucb",
     "lucb_g",
     "m_ucb",

@@ -30,6 +30,7 @@ def _tested(factory, **more):
 CALLS = {
     "apt_g": Call(mab.apt_g, GOOD, fine=LEVEL),
     "hdoc": Call(mab.hdoc, GOOD, fine=LEVEL),
+    "lsa": Call(mab.lsa, BUDGET | {"level": 0.3, "alpha": 1.0}, fine=LEVEL),
     "lucb_g": Call(mab.lucb_g, GOOD, fine=LEVEL),
     "apt": Call(mab.apt, BUDGET | {"level": 0.3, "epsilon": 0.1}, fine=LEVEL),
     "batched_elimination": Call(

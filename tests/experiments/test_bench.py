@@ -36,6 +36,7 @@ RULES = {
             "UCB-E",
             "SAR",
             "APT",
+            "LSA",
         ),
         *("UCB1", "KL-UCB", "IMED", "Bayes-UCB", "Thompson", "MOSS", "MOSS, anytime"),
         *("D-UCB", "SW-UCB", "M-UCB", "Exp3", "Exp3-IX", "elimination, batches"),

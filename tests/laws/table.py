@@ -164,7 +164,7 @@ ROWS = [
     *laws_of(MAB, "shifted rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
     *laws_of(MAB, "shifted rewards", "bayes-ucb discounted-ucb sliding-window-ucb m-ucb batched-elimination"),
     *laws_of(MAB, "permuted", "eb-tc t3c ttucb tas lucb successive-elimination successive-rejects ucb-e ucb1 moss"),
-    *laws_of(MAB, "shifted-level rewards", "apt hdoc lucb-g apt-g"),
+    *laws_of(MAB, "shifted-level rewards", "apt lsa hdoc lucb-g apt-g"),
     *laws_of(MAB, "shifted rewards", "sar"),
     *laws_of(MAB, "units", "kl-lucb-exponential"),
     *laws_of(MAB, "permuted", "moss-anytime lil-ucb bayes-ucb batched-elimination"),

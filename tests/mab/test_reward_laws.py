@@ -267,6 +267,7 @@ def test_rules_that_need_a_sub_gaussian_constant_refuse():
         (mab.batched_elimination, {"delta": 0.1}),
         (mab.lil_ucb, {"delta": 0.1}),
         (mab.hdoc, {"level": 0.5, "delta": 0.1}),
+        (mab.lsa, {"level": 0.5, "horizon": 50}),
         (mab.continuous_rejects, {"horizon": 50}),
         (mab.ucb1, {}),
         (mab.moss, {"horizon": 50}),

@@ -1,5 +1,7 @@
 """Rules of their own for other questions than the best arm: published pulls, error rates, bad input."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -19,6 +21,8 @@ G, B = (Law("gaussian", 1.0), (0.5, 0.25, 0.4, -0.1)), (Law("bernoulli", 0.5), (
     [
         (G, reference.apt(0.2, 0.05), "012333222222222202333333113333300333333333333333333333333333"),
         (B, reference.apt(0.45, 0.05), "012310000000002223330002333111101333333333333333333333333333"),
+        (G, reference.lsa(G[0], 0.2, 1.35), "012332012321233230032223321200233333003333333333333333333333"),
+        (B, reference.lsa(B[0], 0.45, 1.35), "012310022330023011100023310300012333333333333333333333031333"),
     ],
 )
 def test_the_numpy_programs_of_thresholds_reproduce_published_pulls(arms, index, pulls):
@@ -131,25 +135,29 @@ def test_sar_of_one_place_is_successive_rejects():
 TEN = (0.2, 0.25, 0.3, 0.35, 0.45, 0.55, 0.65, 0.7, 0.75, 0.8)
 
 
+ERRORS = {  # share of runs with any wrong arm, at T = 500: 5000 runs of an independent program
+    "apt, epsilon 0": (partial(mab.apt, epsilon=0.0), 0.11),
+    "apt, epsilon .1": (partial(mab.apt, epsilon=0.1), 0.0014),
+    "lsa, alpha 1.35": (mab.lsa, 0.0046),
+    "lsa, alpha 20": (partial(mab.lsa, alpha=20.0), 0.0896),
+}
+
+
 @pytest.mark.slow
-def test_error_rates_above_a_level():
-    """Share of runs with any wrong arm outside the band of .1 at T = 500, against an independent program.
-
-    2000 runs beside 5000: five standard errors of the difference; false alarm 1e-6.
-    """
-    instance = mab.bernoulli(TEN)
-
-    def build(task, key):
-        algorithm = mab.apt(instance.problem, level=0.5, epsilon=task["epsilon"], horizon=500)
-        return algorithm, mab.environment(instance, algorithm)
+@pytest.mark.parametrize("rule", ERRORS)
+def test_error_rates_above_a_level(rule):
+    """A band of .1 and 2000 runs: five standard errors of the difference; false alarm 3e-6."""
+    (factory, theirs), instance = ERRORS[rule], mab.bernoulli(TEN)
+    algorithm = factory(instance.problem, level=0.5, horizon=500)
+    environment = mab.environment(instance, algorithm)
 
     def wrong(task, outcome):
         return {"wrong": ~mab.is_right(instance, outcome.answer, question=mab.Above(0.5), epsilon=0.1)}
 
     settings = {"key": jax.random.key(0), "max_rounds": 501, "metrics": wrong, "progress": False}
-    rates = jaxbandits.sweep(build, {"epsilon": np.array([0.0, 0.1])}, seeds=2000, **settings).summary()["wrong_mean"]
-    for rate, theirs in zip(rates, (0.11, 0.0014), strict=True):
-        assert abs(rate - theirs) < 5 * np.sqrt(theirs * (1 - theirs) * (1 / 2000 + 1 / 5000))
+    results = jaxbandits.sweep(lambda task, key: (algorithm, environment), seeds=2000, **settings)
+    rate = np.mean(results["wrong"])
+    assert abs(rate - theirs) < 5 * np.sqrt(theirs * (1 - theirs) * (1 / 2000 + 1 / 5000))
 
 
 @pytest.mark.slow

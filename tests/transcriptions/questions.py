@@ -83,12 +83,14 @@ def by_bounds(kind, factory, transcribed):
     return Laid(theirs, replayed(build, theirs))
 
 
-def apt(kind):
-    level, epsilon = 0.2 if kind == "gaussian" else 0.45, 0.05
-    tape = tape_of(kind)
-    arms = by_index(tape, reference.apt(level, epsilon), ROUNDS)
+def above(rule, kind):
+    level, law, tape = 0.2 if kind == "gaussian" else 0.45, SCALED[kind], tape_of(kind)
+    settings = {"epsilon": 0.05} if rule == "apt" else {"alpha": 1.35}
+    index = reference.apt(level, **settings) if rule == "apt" else reference.lsa(law, level, **settings)
+    arms = by_index(tape, index, ROUNDS)
     answer = np.array([tape[a, : arms.count(a)].mean() >= level for a in range(K)])
-    return single_pulls(mab.apt, kind, tape, arms, answer=answer, level=level, epsilon=epsilon, horizon=ROUNDS)
+    factory = mab.apt if rule == "apt" else mab.lsa
+    return single_pulls(factory, kind, tape, arms, answer=answer, level=level, horizon=ROUNDS, **settings)
 
 
 def sar(kind, T, leap=1):
@@ -119,8 +121,10 @@ CASES = {
     "sar, gaussian": functools.partial(sar, "gaussian", 60),
     "sar-leap, bernoulli": functools.partial(sar, "bernoulli", 90, leap=90),
     "sar-merged, bernoulli": functools.partial(sar, "bernoulli", 7),
-    "apt, gaussian": functools.partial(apt, "gaussian"),
-    "apt, bernoulli": functools.partial(apt, "bernoulli"),
+    "apt, gaussian": functools.partial(above, "apt", "gaussian"),
+    "apt, bernoulli": functools.partial(above, "apt", "bernoulli"),
+    "lsa, gaussian": functools.partial(above, "lsa", "gaussian"),
+    "lsa, bernoulli": functools.partial(above, "lsa", "bernoulli"),
     "top-lucb, gaussian": functools.partial(by_bounds, "gaussian", mab.lucb, reference.lucb),
     "top-kl_lucb, bernoulli": functools.partial(by_bounds, "bernoulli", mab.kl_lucb, reference.lucb),
     "top-ugape, gaussian": functools.partial(by_bounds, "gaussian", mab.ugape, reference.ugape),

@@ -257,6 +257,11 @@ def apt(level: float, epsilon: float):
     return lambda t, N, m: -np.sqrt(N) * (np.abs(m - level) + epsilon)
 
 
+def lsa(law: Law, level: float, alpha: float):
+    """Returns the index of all arms, of which the largest is pulled."""
+    return lambda t, N, m: -(alpha * N * (m - level) ** 2 / (4 * law.noise_scale**2) + np.log(N) / 2)
+
+
 def sar(tape, m: int, T: int) -> tuple[list[int], list[int], list[int]]:
     """Returns the arms of all pulls, the accepted arms, and all arms that left, in order."""
     K = len(tape)

@@ -3,10 +3,9 @@
 import jax.numpy as jnp
 
 from jaxbandits import checks
-from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
-from jaxbandits.mab._problem.questions.above import check_mean
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmin, one_arm
+from jaxbandits.mab._shared.thresholding import algorithm_above
 
 
 def apt(problem: Problem, *, level: Array | float, epsilon: Array | float = 0.0, horizon: Array | int) -> Algorithm:
@@ -44,16 +43,10 @@ def apt(problem: Problem, *, level: Array | float, epsilon: Array | float = 0.0,
         [False False  True  True]
     """
     check_problem(problem)
-    check_mean("level", level, problem)
     checks.not_negative("epsilon", epsilon)
-    checks.integer("horizon", horizon, least=problem.arms + 1, most=2**31 - 1)
-    dtype = float_dtype(problem)
-    level, epsilon = jnp.asarray(level, dtype), jnp.asarray(epsilon, dtype)
+    epsilon = jnp.asarray(epsilon, float_dtype(problem))
 
-    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
-        del key
-        arm = argmin(jnp.sqrt(estimates.counts) * (jnp.abs(estimates.means - level) + epsilon))
-        stop = state.pulls >= jnp.asarray(horizon, state.pulls.dtype)
-        return Choice(one_arm(arm), stop, estimates.means >= level)
+    def certainty(counts: Array, distances: Array) -> Array:
+        return jnp.sqrt(counts) * (distances + epsilon)
 
-    return algorithm_from_rule(problem, Rule(choose), draws_lots=False)
+    return algorithm_above(problem, certainty, level=level, horizon=horizon)
