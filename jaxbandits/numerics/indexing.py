@@ -42,6 +42,14 @@ def _parts(values: Array) -> list[Array]:
     return [lax.index_in_dim(values, i, keepdims=False) for i in range(values.shape[0])]
 
 
+def settled(values: Array) -> Array:
+    """Returns the same values, to be compared with one of them.
+
+    Otherwise XLA computes them once more for the comparison, where they may be rounded differently: none is equal then.
+    """
+    return lax.optimization_barrier(values)
+
+
 def is_entry(index: Array, like: Array) -> Array:
     """Returns True at an index, bool (n,) for an array of n rows."""
     return jnp.arange(like.shape[0], dtype=jnp.int32) == index
@@ -67,6 +75,7 @@ def entries(values: Array, indices: Array) -> Array:
 def first_argmax(values: Array) -> Array:
     """Returns the first index of the largest value of (n,), int32 (); the index of the first NaN, if there is one."""
     if MANY <= values.shape[0] <= FEW:
+        values = settled(values)
         return _first_at(values, largest(values))
     return jnp.argmax(values).astype(jnp.int32)
 
@@ -74,6 +83,7 @@ def first_argmax(values: Array) -> Array:
 def first_argmin(values: Array) -> Array:
     """Returns the first index of the smallest value of (n,), int32 (); the index of the first NaN, if there is one."""
     if MANY <= values.shape[0] <= FEW:
+        values = settled(values)
         return _first_at(values, smallest(values))
     return jnp.argmin(values).astype(jnp.int32)
 
@@ -125,3 +135,9 @@ def first_smallest(values: Array) -> Array:
         return block * BLOCK + first_smallest(blocks[block])
     row = jnp.arange(size, dtype=jnp.int32)
     return jnp.min(jnp.where(values == jnp.min(values), row, size - 1))
+
+
+def smallest_entry(values: Array) -> tuple[Array, Array]:
+    """Returns the first index of the smallest value of (n,), int32 (), and the value."""
+    values = settled(values)
+    return first_smallest(values), jnp.min(values)

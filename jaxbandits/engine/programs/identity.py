@@ -160,8 +160,8 @@ def _read(value: Any, parts: list[Hashable], known: dict[int, int]) -> None:
             _read(item, parts, known)
     elif isinstance(value, jax.ShapeDtypeStruct):
         parts.append(_type_of(value))
-    elif isinstance(value, (jax.Array, np.ndarray, np.generic)):
-        parts += _type_of(value), _bytes_of(value)
+    elif isinstance(value, (jax.Array, np.ndarray, np.generic)) or (_is_owned(kind) and hasattr(value, "__array__")):
+        parts += _type_of(value), _bytes_of(value)  # some versions of JAX have a class of their own for literals
     elif isinstance(value, (int, float)) and _is_owned(kind):  # a number of Python's that JAX gave a type
         parts += getattr(value, "dtype", None), repr(value)
     elif callable(value) and not isinstance(value, jax.sharding.Mesh):

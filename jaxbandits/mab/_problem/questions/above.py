@@ -10,7 +10,7 @@ from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, divergence, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.times import checked_set, time_of_arms
-from jaxbandits.numerics.indexing import first_smallest, is_entry
+from jaxbandits.numerics.indexing import is_entry, smallest_entry
 
 
 class Above(NamedTuple):
@@ -47,7 +47,7 @@ def _alternatives(question: Above, problem: Problem, counts: Array, means: Array
 
 def _nearest(question: Above, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs = level_costs(question, problem, counts, means)
-    arm, cost = first_smallest(costs), jnp.min(costs)
+    arm, cost = smallest_entry(costs)
     return Nearest(cost, jnp.where(is_entry(arm, means), cost, 0), arm)
 
 

@@ -13,7 +13,7 @@ from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_r
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import moved_divergences, placed
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
-from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
+from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 from jaxbandits.numerics.roots import bracketed_root
 
 NODES = 32  # intervals of the grid for laws whose cost may have two minima
@@ -136,7 +136,7 @@ def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Arr
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs, first, second = _costs(question, problem, counts, means)
     K = means.shape[0]
-    index = first_smallest(costs.reshape(-1))
+    index, cost = smallest_entry(costs.reshape(-1))
     a, b = index // K, index % K
     is_good = entry(_answer(question, problem, counts, means).astype(jnp.int32), a) > 0
 
@@ -146,7 +146,7 @@ def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -
     fall = jnp.where(is_entry(a, means), at(first), jnp.where(is_entry(b, means), at(second), 0))
     rises = counts[None] * rise_divergences(problem, _margin(question, means), counts, means)
     rise = jnp.sum(jnp.where(is_entry(a, means)[:, None], rises, 0), axis=0)
-    return Nearest(jnp.min(costs), jnp.where(is_good, fall, rise), a)
+    return Nearest(cost, jnp.where(is_good, fall, rise), a)
 
 
 def _is_right(question: AllGood, means: Array, answer: Array) -> Array:

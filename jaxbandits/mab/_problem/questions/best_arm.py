@@ -11,7 +11,7 @@ from jaxbandits.mab._problem.questions.all_good import check_epsilon
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import moved_divergences
 from jaxbandits.mab._problem.questions.times import time_of
-from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
+from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 
 
 class BestArm(NamedTuple):
@@ -56,10 +56,10 @@ def _alternatives(question: BestArm, problem: Problem, counts: Array, means: Arr
 def _nearest(question: BestArm, problem: Problem, counts: Array, means: Array) -> Nearest:
     leader, (first, second) = _leader(means), _parts(question, problem, counts, means)
     costs = jnp.where(is_entry(leader, means), jnp.inf, first + second)
-    challenger = first_smallest(costs)
+    challenger, cost = smallest_entry(costs)
     parts = jnp.where(is_entry(challenger, means), second, 0)
     parts = jnp.where(is_entry(leader, means), entry(first, challenger), parts)
-    return Nearest(jnp.min(costs), parts, leader)
+    return Nearest(cost, parts, leader)
 
 
 def _is_right(question: BestArm, means: Array, answer: Array) -> Array:

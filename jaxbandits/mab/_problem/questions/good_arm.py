@@ -10,7 +10,7 @@ from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.above import check_level, level_costs
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.times import time_of_arms
-from jaxbandits.numerics.indexing import first_smallest, is_entry
+from jaxbandits.numerics.indexing import is_entry, smallest_entry
 
 
 class GoodArm(NamedTuple):
@@ -41,7 +41,7 @@ def _alternatives(question: GoodArm, problem: Problem, counts: Array, means: Arr
 
 def _nearest(question: GoodArm, problem: Problem, counts: Array, means: Array) -> Nearest:
     costs = _costs(question, problem, counts, means)
-    arm, cost = first_smallest(costs), jnp.min(costs)
+    arm, cost = smallest_entry(costs)
     return Nearest(cost, jnp.where(is_entry(arm, means), cost, 0), arm)
 
 

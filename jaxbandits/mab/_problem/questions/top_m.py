@@ -10,7 +10,7 @@ from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import placed, pooled_costs, pooled_divergences
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
-from jaxbandits.numerics.indexing import entry, first_smallest, is_entry
+from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 
 
 @static_fields("m")
@@ -55,8 +55,8 @@ def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) ->
 def cheapest_swap(costs: Array) -> Swap:
     """Returns the swap with the smallest entry (K, K); among several, the lowest arm inside, then outside."""
     K = costs.shape[0]
-    index = first_smallest(costs.reshape(-1))
-    return Swap(index // K, index % K, jnp.min(costs))
+    index, cost = smallest_entry(costs.reshape(-1))
+    return Swap(index // K, index % K, cost)
 
 
 def _check(question: TopM, problem: Problem, name: str) -> None:
