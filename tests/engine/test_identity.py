@@ -200,7 +200,7 @@ def test_array_that_changes_in_place_changes_the_name():
     assert name_of(build) != name
 
 
-@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")  # of the tasks, which are of 64 bits
+@pytest.mark.filterwarnings("ignore:Explicitly requested dtype")  # the tasks have 64 bits
 def test_precision_and_shapes_are_part_of_the_name():
     job = make_job(by_closure(1.0), LIMITS, **SETTINGS)
     lane = program.trace(job, OpenLayout(3, 16), tasks=2)

@@ -35,9 +35,9 @@ def lsa(problem: Problem, *, level: Array | float, alpha: Array | float = 1.35, 
     """
     check_sub_gaussian(problem, "apt")
     checks.positive("alpha", alpha)
-    factor = jnp.asarray(alpha, float_dtype(problem)) / (4 * scale(problem) ** 2)
 
     def certainty(counts: Array, distances: Array) -> Array:
+        factor = jnp.asarray(alpha, float_dtype(problem)) / (4 * scale(problem) ** 2)
         return factor * counts * distances**2 + jnp.log(counts) / 2
 
     return algorithm_above(problem, certainty, level=level, horizon=horizon)
