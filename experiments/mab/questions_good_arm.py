@@ -45,7 +45,7 @@ ALL = {  # means and level
     "setting 3": ((*[0.55] * 3, *[0.45] * 7), 0.5),
 }
 BY_LABELS = {"HDoC": mab.hdoc, "LUCB-G": mab.lucb_g, "APT-G": mab.apt_g}
-DELTA = 0.05  # of the three settings
+DELTA = 0.05  # probability of error in the three settings
 RECORD_RUNS = 1000
 ONE_MORE = 1.0  # pulls that the public record counts more
 MOST = 5  # good arms of a setting
