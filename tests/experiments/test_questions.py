@@ -5,11 +5,13 @@ import numpy as np
 import pytest
 
 import jaxbandits
+from experiments.bench import questions as bench
 from experiments.mab import questions, questions_budget, questions_delta, questions_good_arm
 from experiments.mab.questions import Asked
 from experiments.papers import printed
 from experiments.report import Line, verdict
 from jaxbandits import Status, mab
+from jaxbandits.engine.run.compatibility import require_fit
 
 
 def test_arms_without_a_unique_answer_are_refused():
@@ -129,3 +131,11 @@ def test_rules_by_labels_end_alike(pulls, holds):
     ends = {("none is good", rule): Line("", 5000.0, 50.0) for rule in questions_good_arm.BY_LABELS}
     ends["none is good", "APT-G"] = Line("", pulls, 50.0)
     assert questions_good_arm.stop_alike(outputs(1.0), ends).holds == holds
+
+
+def test_benches_of_questions_fit_their_environments_and_play_in_numpy():
+    cases = bench.cases()
+    assert len({case.rule for case in cases}) == len(cases) == 16
+    for case in cases:
+        require_fit(*case.build(None, jax.random.key(0)))
+        assert bench.rate(*case.rule.rsplit(", ", 1), seconds=1e-3, rounds=8) > 0
