@@ -64,6 +64,7 @@ BUDGET: dict[str, Callable[..., Algorithm]] = {
     "CR": mab.continuous_rejects,
     "UCB-E": partial(mab.ucb_e, hardness=2e4),
     "SAR": partial(mab.sar, m=2),
+    "SH, top m": partial(mab.sh_top_m, m=2),
     "APT": partial(mab.apt, level=arms.LEVEL),
     "LSA": partial(mab.lsa, level=arms.LEVEL),
 }

@@ -128,6 +128,7 @@ CALLS = {
     "moss": Call(mab.moss, BUDGET),
     "moss_anytime": Call(mab.moss_anytime, {"problem": PROBLEM, "alpha": 1.0}),
     "sar": Call(mab.sar, BUDGET | {"m": 2, "leap": 2}),
+    "sh_top_m": Call(mab.sh_top_m, BUDGET | {"m": 2, "reuse": True, "leap": 2}),
     "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
     "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
     "discounted_ucb": Call(mab.discounted_ucb, {"problem": PROBLEM, "discount": 0.9, "exploration": 0.6}),
