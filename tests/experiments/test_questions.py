@@ -63,12 +63,15 @@ def test_examples_have_the_spread_of_our_runs_and_the_rounding():
 
 
 def test_beats_compares_budgets_at_which_either_errs():
-    better, worse = ("q", "a"), ("q", "b")
+    pair = ("q", "a"), ("q", "b")
     wrong = {("q", "a", 1): (5, 100), ("q", "b", 1): (9, 100), ("q", "a", 2): (0, 100), ("q", "b", 2): (0, 100)}
-    assert questions_budget.beats("q", wrong, better, worse).holds
-    assert not questions_budget.beats("q", wrong | {("q", "a", 2): (1, 100)}, better, worse).holds
+    assert questions_budget.beats("q", wrong, *pair).holds
+    assert not questions_budget.beats("q", wrong | {("q", "a", 2): (1, 100)}, *pair).holds
+    assert questions_budget.beats(
+        "q", wrong | {("q", "a", 1): (10, 100), ("q", "b", 2): (1, 100)}, *pair, least=2
+    ).holds
     none = dict.fromkeys(wrong, (0, 100))
-    assert not questions_budget.beats("q", none, better, worse).holds
+    assert not questions_budget.beats("q", none, *pair).holds
 
 
 def test_near_holds_shares_against_those_of_numpy_programs():
