@@ -79,7 +79,7 @@ Rates = Mapping[study.Key, tuple[int, int]]  # wrong answers and runs, by questi
 
 def run(options: Settings) -> Report:
     budgets = QUICK if options.quick else BUDGETS
-    seeds = options.seeds or (2000 if options.quick else 40_000)
+    seeds = options.seeds or (2000 if options.quick else 30_000)
     rules = sorted({rule: None for rules in RULES.values() for rule in rules}, key="uniform".__eq__)
 
     def sweep(question: str, rule: str) -> Results | None:
