@@ -12,12 +12,12 @@ from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_
 from jaxbandits.mab._problem.questions.above import check_mean
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._shared.asking import with_answers
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_from_rule,
     argmax,
     estimates,
     one_arm,
@@ -36,7 +36,7 @@ class Labels(NamedTuple):
 
 
 def algorithm_from_labels(
-    problem: Problem, index: Index, *, level: Array | float, delta: Array | float, all_arms: Any
+    problem: Problem, index: Index, *, level: Array | float, delta: Array | float, all_arms: Any, every: int
 ) -> Algorithm:
     """Builds the algorithm that labels arms by the intervals mean +- noise_scale sqrt(2 log(4 K N^2 / delta) / N).
 
@@ -49,6 +49,7 @@ def algorithm_from_labels(
         level: () in units of reward, inside the range of the means.
         delta: () in (0, 1).
         all_arms: bool, whether it goes on after the first good arm.
+        every: pulls per decision, all of one arm, which is looked at after the last of them.
 
     Returns:
         Algorithm with actions `Pull` of one slot. Answers are int32 (), an arm, or K if no arm is good; with `all_arms`
@@ -67,13 +68,16 @@ def algorithm_from_labels(
     def radii(counts: Array) -> Array:
         return sigma * jnp.sqrt(2 * (constant + 2 * jnp.log(counts)) / counts)
 
-    def learn(state: State, action: Pull, rewards: Rewards) -> Labels:
+    def look(state: State, arms: Array) -> Labels:
         labels, now = state.memory, estimates(problem, state)
-        looked = labels.is_open & is_entry(action.arms[0], now.means) & (rewards.times[0] > 0)
+        looked = labels.is_open & arms
         radius = radii(now.counts)
         is_bad = looked & (now.means + radius < level)
         is_good = looked & ~is_bad & (now.means - radius >= level)
         return Labels(labels.is_open & ~is_bad & ~is_good, jnp.where(is_good, state.pulls, labels.good_at))
+
+    def learn(state: State, action: Pull, rewards: Rewards) -> Labels:
+        return look(state, is_entry(action.arms[0], state.counts) & (rewards.times[0] > 0))
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
@@ -88,5 +92,6 @@ def algorithm_from_labels(
         return Choice(one_arm(arm), jnp.any(is_good) | none_is_open, answer)
 
     start = Labels(jnp.ones(K, bool), jnp.zeros(K, int))
-    algorithm = algorithm_from_rule(problem, Rule(choose, start, learn=learn), in_turn=False, draws_lots=False)
+    rule = Rule(choose, start, learn=learn, end=look)
+    algorithm = algorithm_in_batches(problem, rule, every=every, in_turn=False, draws_lots=False)
     return algorithm if all_arms else with_answers(algorithm, problem, GoodArm(level))
