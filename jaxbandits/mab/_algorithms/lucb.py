@@ -96,8 +96,8 @@ def algorithm_from_bounds(
         ends = unfused(bound(state, estimates, ~is_best))
         rival = argmax_except(best, ends, estimates.lots)
         overlap = entry(ends, rival) - entry(ends, best)
-        stop = overlap <= (0 if settings.epsilon is None else settings.epsilon)
-        return Choice(both(best, rival), stop, best, lambda: halves(best, rival))
+        action, stop = both(best, rival), overlap <= (0 if settings.epsilon is None else settings.epsilon)
+        return Choice(action, stop, best, lambda: halves(best, rival))
 
     def choose_pair(key: Key, state: State, estimates: Estimates) -> Choice:
         """Pulls the arm inside that is most likely to be too many, and the arm outside that may be missing."""

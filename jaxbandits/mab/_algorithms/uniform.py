@@ -50,9 +50,7 @@ def uniform(
     def allot(state: State, estimates: Estimates, number: int) -> tuple[Array, PyTree]:
         del estimates
         arms = jnp.arange(problem.arms, dtype=state.pulls.dtype)
-        before, after = (
-            (pulls + problem.arms - 1 - arms) // problem.arms for pulls in (state.pulls, state.pulls + number)
-        )
+        before, after = ((t + problem.arms - 1 - arms) // problem.arms for t in (state.pulls, state.pulls + number))
         return after - before, state.memory
 
     if question is not None:

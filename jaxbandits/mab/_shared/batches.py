@@ -37,7 +37,8 @@ def algorithm_in_batches(
         problem: kind of the rewards.
         rule: choice of the next pull.
         every: pulls per decision, an int >= 1. With 1, this is `algorithm_from_rule`.
-        slots, in_turn: as for `algorithm_from_rule`, if `every` is 1.
+        slots: as for `algorithm_from_rule`, if `every` is 1.
+        in_turn: as `slots`.
         draws_lots: as for `algorithm_from_rule`.
 
     Returns:

@@ -53,7 +53,7 @@ class Choice(NamedTuple):
     action: Pull
     stop: Array  # bool ()
     answer: Array  # int32 (), an arm; bool (K,) where the answer is a set
-    # () -> float (K,), proportions in which a batch of pulls is divided; None if all are pulls of the action's first arm
+    # () -> float (K,), proportions in which a batch is divided; None if all its pulls are of the action's first arm
     shares: Callable[[], Array] | None = None
 
 

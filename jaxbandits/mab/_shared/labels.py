@@ -68,16 +68,19 @@ def algorithm_from_labels(
     def radii(counts: Array) -> Array:
         return sigma * jnp.sqrt(2 * (constant + 2 * jnp.log(counts)) / counts)
 
-    def look(state: State, arms: Array) -> Labels:
+    def look(state: State, among: Callable[[Array], Array]) -> Labels:
         labels, now = state.memory, estimates(problem, state)
-        looked = labels.is_open & arms
+        looked = among(labels.is_open)
         radius = radii(now.counts)
         is_bad = looked & (now.means + radius < level)
         is_good = looked & ~is_bad & (now.means - radius >= level)
         return Labels(labels.is_open & ~is_bad & ~is_good, jnp.where(is_good, state.pulls, labels.good_at))
 
     def learn(state: State, action: Pull, rewards: Rewards) -> Labels:
-        return look(state, is_entry(action.arms[0], state.counts) & (rewards.times[0] > 0))
+        return look(state, lambda arms: arms & is_entry(action.arms[0], arms) & (rewards.times[0] > 0))
+
+    def end(state: State, pulled: Array) -> Labels:
+        return look(state, lambda arms: arms & pulled)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
@@ -92,6 +95,6 @@ def algorithm_from_labels(
         return Choice(one_arm(arm), jnp.any(is_good) | none_is_open, answer)
 
     start = Labels(jnp.ones(K, bool), jnp.zeros(K, int))
-    rule = Rule(choose, start, learn=learn, end=look)
+    rule = Rule(choose, start, learn=learn, end=end)
     algorithm = algorithm_in_batches(problem, rule, every=every, in_turn=False, draws_lots=False)
     return algorithm if all_arms else with_answers(algorithm, problem, GoodArm(level))
