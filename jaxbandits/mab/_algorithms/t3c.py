@@ -80,8 +80,8 @@ def t3c(
             # Given that the challenger is pulled, u is uniform on (share, 1): rescaled, it serves as a second number.
             pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
         arm, shares = tossed(pair, share, u, problem.arms)
-        stop, best = has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots)
-        return Choice(one_arm(arm), stop, best, shares)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
     return algorithm_in_batches(problem, Rule(choose), every=every)
 

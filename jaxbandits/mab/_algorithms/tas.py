@@ -120,7 +120,9 @@ def tas(
         weights = target.weights(estimates)
 
         def following(i: Array, times: Array, memory: Plan | tuple[()]) -> tuple[Array, Plan | tuple[()]]:
-            at = state._replace(pulls=state.pulls + i, counts=state.counts + times, memory=memory)
+            at = state._replace(
+                pulls=state.pulls + i.astype(state.pulls.dtype), counts=state.counts + times, memory=memory
+            )
             return next_arm(at, weights, estimates.lots)
 
         return one_by_one(following, state.memory, arms=K, pulls=number)

@@ -81,8 +81,8 @@ def ttts(
         pair = Pair(leader, challenger_of(of_challenger, estimates, leader))
         share = leader_share_at(problem, leader_share, estimates, *pair)
         arm, shares = tossed(pair, share, coin(of_coin, share.dtype), problem.arms)
-        stop, best = has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots)
-        return Choice(one_arm(arm), stop, best, shares)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
     return algorithm_in_batches(problem, Rule(choose), every=every)
 

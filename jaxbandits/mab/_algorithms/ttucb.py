@@ -96,8 +96,9 @@ def ttucb(
         del key
         pair, share = pair_of(estimates)
         arm = jnp.where(_is_due(state.memory, pair.leader, share), *pair)
-        stop, best = has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots)
-        return Choice(one_arm(arm), stop, best, lambda: shares_of(pair, share, problem.arms))
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        best = argmax(estimates.means, estimates.lots)
+        return Choice(action, stop, best, lambda: shares_of(pair, share, problem.arms))
 
     def remember(state: State, estimates: Estimates) -> Tracking:
         (leader, _), share = pair_of(estimates)

@@ -71,7 +71,7 @@ def algorithm_in_batches(
         batch, now = state.memory, estimates(problem, state)
         if rule.allot is not None:
             due, memory = rule.allot(_inner(state), now, every)
-            return state._replace(memory=batch._replace(due=due, rule=memory))
+            return state._replace(memory=batch._replace(due=due.astype(jnp.int32), rule=memory))
         choice = rule.choose(key, _inner(state), now)
         if choice.shares is None:
             due, owed = jnp.where(is_entry(choice.action.arms[0], batch.due), every, 0), batch.owed

@@ -29,7 +29,8 @@ def directed_arm(problem: Problem, question: Question, estimates: Estimates, uni
     exceeds = jnp.cumsum(nearest.parts) > uniform * total
 
     def shares() -> Array:
-        return jnp.where(total > 0, nearest.parts / total, is_entry(nearest.arm, nearest.parts))
+        alone = is_entry(nearest.arm, nearest.parts).astype(total.dtype)
+        return jnp.where(total > 0, nearest.parts / total, alone)
 
     return Proposal(jnp.where(total > 0, argmax(exceeds), nearest.arm), shares)
 

@@ -62,7 +62,7 @@ def algorithm_from_pair(
         pair = pair_of(settings, estimates)
         share = leader_share_at(problem, leader_share, estimates, *pair)
         arm, shares = tossed(pair, share, coin(key, estimates.means.dtype), problem.arms)
-        stop, best = has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots)
-        return Choice(one_arm(arm), stop, best, shares)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
     return algorithm_in_batches(problem, Rule(choose), every=every)
