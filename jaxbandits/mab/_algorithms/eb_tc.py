@@ -65,7 +65,7 @@ def eb_tc(
     Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for fixed-confidence and beyond; with
     `TopM` and "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon)
+    question, epsilon = asked(problem, question, epsilon, every=every)
     check_leader_share(leader_share)
     if question is not None:
         dtype = float_dtype(problem)

@@ -41,7 +41,7 @@ def eb_tci(
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited; `TopM` You,
     Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     check_leader_share(leader_share)
     if isinstance(question, TopM):
         m, dtype = question.m, float_dtype(problem)

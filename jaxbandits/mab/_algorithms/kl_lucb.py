@@ -33,7 +33,7 @@ def kl_lucb(
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:

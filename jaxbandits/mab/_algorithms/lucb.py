@@ -55,7 +55,7 @@ def lucb(
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
     check_sub_gaussian(problem, "kl_lucb")
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:

@@ -48,7 +48,7 @@ def t3c(
     identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
     algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     check_leader_share(leader_share)
     if isinstance(question, TopM):
         m = question.m

@@ -92,14 +92,13 @@ def tas(
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM, Above, AllGood))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM, Above, AllGood))
     if question is None:
         target = _best_arm(problem, delta, threshold, epsilon)
     else:
         target = _target(problem, question, delta, threshold)
     checks.one_of("tracking", tracking, TrackingName)
     replan_every = checks.whole("replan_every", replan_every, least=1)
-    every = checks.whole("every", every, least=1)
     require(replan_every == 1 or every == 1, "replan_every", "be 1 with every > 1", replan_every)
     K, dtype = problem.arms, float_dtype(problem)
 

@@ -55,7 +55,7 @@ def ttts(
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and
     Yang (2023), Information-directed selection for top-two algorithms.
     """
-    _, epsilon = asked(problem, question, epsilon, among=())
+    _, epsilon = asked(problem, question, epsilon, every=every, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     posterior_scale = law_of(problem).posterior_scale

@@ -75,7 +75,7 @@ def ttucb(
 
     Source: Jourdan and Degenne (2022), Non-asymptotic analysis of a UCB-based top two algorithm, for Gaussian arms.
     """
-    _, epsilon = asked(problem, question, epsilon, among=())
+    _, epsilon = asked(problem, question, epsilon, every=every, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     checks.positive("exponent", exponent)

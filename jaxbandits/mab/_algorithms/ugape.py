@@ -62,7 +62,7 @@ def ugape(
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:

@@ -45,7 +45,7 @@ def uniform(
 
     Source: baseline of Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    question, epsilon = asked(problem, question, epsilon)
+    question, epsilon = asked(problem, question, epsilon, every=every)
 
     def allot(state: State, estimates: Estimates, number: int) -> tuple[Array, PyTree]:
         del estimates

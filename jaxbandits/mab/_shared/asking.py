@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
@@ -21,14 +22,15 @@ PullOf = Callable[[Key, State, Estimates], Proposal]
 
 
 def asked(
-    problem: Problem, question: Question | None, epsilon: Any, *, among: tuple[type, ...] | None = None
+    problem: Problem, question: Question | None, epsilon: Any, *, every: Any, among: tuple[type, ...] | None = None
 ) -> tuple[Question | None, Any]:
-    """Checks a rule's question.
+    """Checks a rule's question, and its pulls per decision.
 
     Args:
         problem: kind of the rewards.
         question: the question. If None, the best arm.
         epsilon: the rule's own epsilon, for the best arm.
+        every: pulls per decision, an int >= 1.
         among: kinds of questions that the rule answers beside the best arm. If None, all.
 
     Returns:
@@ -38,6 +40,7 @@ def asked(
         ValueError: an argument is out of range, or the rule does not answer the question.
     """
     check_problem(problem)
+    checks.whole("every", every, least=1)
     if question is None:
         return None, epsilon
     check_question(question, problem)

@@ -12,7 +12,6 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key, PyTree
 from jaxbandits.mab._problem.environment import Pull, Rewards
 from jaxbandits.mab._problem.problems import Problem, float_dtype, law_of
@@ -44,11 +43,7 @@ def algorithm_in_batches(
     Returns:
         Algorithm with actions `Pull`. In batches they have K slots, slot i for arm i, and a round is a batch, except
         where a sampler misses an arm, or where rewards have no law of their sum: then further rounds pull what remains.
-
-    Raises:
-        ValueError: `every` is no int >= 1.
     """
-    every = checks.whole("every", every, least=1)
     if every == 1:
         return algorithm_from_rule(problem, rule, slots=slots, in_turn=in_turn, draws_lots=draws_lots)
     K, most = problem.arms, law_of(problem).largest_leap

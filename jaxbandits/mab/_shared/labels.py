@@ -62,6 +62,7 @@ def algorithm_from_labels(
     check_mean("level", level, problem)
     checks.probability("delta", delta)
     checks.flag("all_arms", all_arms)
+    checks.whole("every", every, least=1)
     K, dtype, sigma = problem.arms, float_dtype(problem), scale(problem)
     level, constant = jnp.asarray(level, dtype), jnp.log(4 * K / jnp.asarray(delta, dtype))
 
