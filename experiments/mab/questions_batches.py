@@ -63,7 +63,9 @@ def run(options: Settings) -> Report:
         return float(np.mean(cells.cells[rule, each]["pulls"] - len(MEANS))) / together
 
     decided = [
-        {"rule": f"{rule}, decisions"} | {str(each): f"{decisions(rule, each):,.1f}" for each in every}
+        {"rule": f"{rule}, decisions"}
+        | {str(each): f"{decisions(rule, each):,.1f}" for each in every}
+        | {"most errors": "", "runs": str(seeds)}
         for rule in RULES
     ]
     labels: dict[str, Any] = {"title": "Six Gaussian arms, delta = 0.1", "xscale": "log", "yscale": "log"}
