@@ -111,5 +111,5 @@ def claims(cells: study.Study) -> list[Claim]:
             EXAMPLES,
         ),
         Claim("a run's pulls after the first six fill whole batches", f"{odd} runs of other lengths", odd == 0),
-        *(grows(f"{rule}: pulls grow with those of a decision", lines, ".0f") for rule, lines in along.items()),
+        *(grows(f"{rule}: pulls grow with the size of a batch", lines, ".0f") for rule, lines in along.items()),
     ]
