@@ -50,6 +50,15 @@ With `question=` these rules also answer other questions than which arm is the b
     >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
     True
 
+With `every=n` the rules that take `question=`, and `hdoc`, `lucb_g` and `apt_g`, decide for n pulls at once, as a
+laboratory or a website does. A round is then a batch, whose pulls are allotted without a look at its rewards. The
+guarantee stays.
+
+    >>> algorithm = mab.eb_tci(instance.problem, delta=0.1, every=100)
+    >>> outcome = jaxbandits.run(key, algorithm, mab.environment(instance, algorithm), max_rounds=10**4)
+    >>> print((outcome.pulls - instance.problem.arms) % 100)
+    0
+
 Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
 `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
