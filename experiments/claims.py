@@ -92,12 +92,16 @@ def above_bound(lines: Iterable[Line]) -> Claim:
 
 def apart(statement: str, lines: Mapping[Any, Line], examples: Mapping[Any, tuple[float, float]]) -> Claim:
     """Claims that means are within four standard errors of another program's, each (mean, standard error)."""
-    off = {
+    return between(statement, differences(lines, examples), -STANDARD_ERRORS, STANDARD_ERRORS, "+.1f")
+
+
+def differences(lines: Mapping[Any, Line], examples: Mapping[Any, tuple[float, float]]) -> dict[Any, float]:
+    """Computes how far means are from another program's, in standard errors of both, in the cells that were run."""
+    return {
         key: (lines[key].ours - mean) / float(np.hypot(lines[key].se, se))
         for key, (mean, se) in examples.items()
         if key in lines
     }
-    return between(statement, off, -STANDARD_ERRORS, STANDARD_ERRORS, "+.1f")
 
 
 def below(statement: str, values: Values, most: float = 1.0, form: str = ".3g") -> Claim:

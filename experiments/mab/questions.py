@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxbandits
+from experiments.claims import differences
 from experiments.mab import common
 from experiments.report import STANDARD_ERRORS, Claim, Line
 from experiments.settings import Settings
@@ -71,11 +72,7 @@ def kl(delta: float) -> float:
 
 def near(lines: Mapping[Any, Line], examples: Mapping[Any, tuple[float, float]]) -> Claim:
     """Claims that means agree with NumPy programs, each (mean, standard error), in the cells that were run."""
-    off = {
-        lines[key].quantity: (lines[key].ours - mean) / float(np.hypot(lines[key].se, se))
-        for key, (mean, se) in examples.items()
-        if key in lines
-    }
+    off = {lines[key].quantity: difference for key, difference in differences(lines, examples).items()}
     low, high = min(off, key=off.__getitem__), max(off, key=off.__getitem__)
     return Claim(
         f"means are within {STANDARD_ERRORS} standard errors of the means of NumPy programs, {len(off)} pairs",

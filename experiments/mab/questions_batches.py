@@ -9,19 +9,16 @@ from typing import Any
 
 import numpy as np
 
-import jaxbandits
 from experiments import study
 from experiments.claims import apart, grows
-from experiments.mab import common
+from experiments.mab import common, questions
 from experiments.report import STANDARD_ERRORS, Claim, Report
 from experiments.settings import Settings
-from experiments.simulate import simulate
 from jaxbandits import Results, mab
-from jaxbandits.base import Outcome
 
-MEANS = (0.9, 0.75, 0.4, 0.3, 0.2, 0.1)
+ARMS = len(questions.TOP.means)
 EVERY = (1, 3, 10, 30, 100, 300)
-TOP, LEVEL = mab.TopM(2), mab.Above(0.5)
+TOP, LEVEL = questions.TOP.question, mab.Above(0.5)
 RULES = {
     "uniform": (mab.uniform, TOP),
     "EB-TCI": (partial(mab.eb_tci, leader_share="ids"), TOP),
@@ -60,7 +57,7 @@ def run(options: Settings) -> Report:
 
     def decisions(rule: str, each: int) -> float:
         together = 2 if rule == "LUCB" and each == 1 else each
-        return float(np.mean(cells.cells[rule, each]["pulls"] - len(MEANS))) / together
+        return float(np.mean(cells.cells[rule, each]["pulls"] - ARMS)) / together
 
     decided = [
         {"rule": f"{rule}, decisions"}
@@ -81,28 +78,18 @@ def run(options: Settings) -> Report:
 
 def until_stop(rule: str, every: int, *, options: Settings, seeds: int) -> Results:
     factory, question = RULES[rule]
-    instance = mab.gaussian(MEANS)
-
-    def build(task: Any, key: Any) -> tuple:
-        algorithm = factory(instance.problem, question=question, delta=task["delta"], every=every)
-        return algorithm, mab.environment(instance, algorithm)
-
-    def metrics(task: Any, outcome: Outcome) -> dict[str, Any]:
-        return {"wrong": ~mab.is_right(instance, outcome.answer, question=question)}
-
-    return simulate(
+    return questions.runs(
         f"mab batches: {rule}, every {every}",
-        build,
-        jaxbandits.grid(delta=np.array([common.DELTA])),
+        questions.TOP._replace(question=question),
+        partial(factory, question=question, every=every),
+        delta=common.DELTA,
         options=options,
         seeds=seeds,
-        max_rounds=common.LONGEST,
-        metrics=metrics,
     )
 
 
 def claims(cells: study.Study) -> list[Claim]:
-    odd = sum(int(np.sum((columns["pulls"] - len(MEANS)) % every != 0)) for (_, every), columns in cells.cells.items())
+    odd = sum(int(np.sum((columns["pulls"] - ARMS) % every != 0)) for (_, every), columns in cells.cells.items())
     along = {rule: list(study.along(cells, "every", rule=rule).values()) for rule in RULES}
     return [
         apart(

@@ -53,7 +53,7 @@ def argmax(x: Array, lots: Array) -> Array:
         lots: int32 (n,), see `lots`.
 
     Returns:
-        int32 (), 0 if an entry is NaN. Cost: two reductions, which XLA:CPU vectorises, unlike `jnp.argmax`.
+        int32 (), 0 if an entry is NaN. Cost: two reductions, by chains of few entries (`indexing`).
     """
     return _first(x == largest(x), lots)
 
@@ -64,6 +64,7 @@ def argmin(x: Array, lots: Array) -> Array:
 
 
 def _first(is_tied: Array, lots: Array) -> Array:
+    # A reduction of XLA:CPU computes its operand anew for each entry: TTUCB on Bernoulli arms took 334 ns, not 190.
     return largest(jnp.where(is_tied, lots, jnp.iinfo(jnp.int32).min)) & jnp.int32(_index_bits(lots.shape[0]))
 
 
