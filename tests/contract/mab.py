@@ -166,7 +166,8 @@ CASES = {
     "lucb-g": Case(_tested(mab.lucb_g, level=0.3), GOOD, {"all_arms": True}),
     "apt-g": Case(_tested(mab.apt_g, level=0.3), GOOD, {"all_arms": True}),
     "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
-    "sh-top-m": Case(_mab(mab.sh_top_m, m=2, horizon=60), {}, {"m": 1, "horizon": 20, "leap": 9, "reuse": True}),
+    # Three arms have two phases for m = 1 and one, without samples to reuse, for m = 2.
+    "sh-top-m": Case(_mab(mab.sh_top_m, m=1, horizon=60), {}, {"m": 2, "horizon": 20, "leap": 9, "reuse": True}),
     "lsa": Case(_mab(mab.lsa, level=0.3, horizon=60), {"level": (0.3, 0.5), "alpha": (1.35, 20.0)}, {"horizon": 40}),
     "apt": Case(
         _mab(mab.apt, level=0.3, horizon=60),
