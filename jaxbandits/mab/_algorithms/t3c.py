@@ -7,6 +7,7 @@ from jaxbandits.mab._problem.problems import Problem, posterior_draw_and_uniform
 from jaxbandits.mab._problem.questions.asked import Question
 from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -15,8 +16,8 @@ from jaxbandits.mab._shared.confidence import (
     stop_settings,
 )
 from jaxbandits.mab._shared.directed import swapped_arm
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
-from jaxbandits.mab._shared.top_two import Pair, pulled_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Proposal, Rule, State, argmax, one_arm, unfused
+from jaxbandits.mab._shared.top_two import Pair, tossed
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -29,6 +30,7 @@ def t3c(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
+    every: int = 1,
 ) -> Algorithm:
     """Pulls the best arm of a posterior draw, or the challenger with the smallest transport cost, at random.
 
@@ -46,12 +48,12 @@ def t3c(
     identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
     algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     check_leader_share(leader_share)
     if isinstance(question, TopM):
         m = question.m
 
-        def pull_of(key: Key, state: State, estimates: Estimates) -> Array:
+        def pull_of(key: Key, state: State, estimates: Estimates) -> Proposal:
             del state
             draw, uniforms = posterior_draw_and_uniforms(
                 problem, key, counts=estimates.counts, means=estimates.means, number=1
@@ -59,7 +61,7 @@ def t3c(
             members = largest(m, unfused(draw))
             return swapped_arm(problem, estimates, members=members, share=leader_share, penalty=0, uniform=uniforms[0])
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold)
+        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, every=every)
     settings = stop_settings(problem, delta, threshold, epsilon)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
@@ -77,10 +79,11 @@ def t3c(
             share = jnp.asarray(leader_share, costs.dtype)
             # Given that the challenger is pulled, u is uniform on (share, 1): rescaled, it serves as a second number.
             pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
-        arm = pulled_arm(pair, share, u)
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+        arm, shares = tossed(pair, share, u, problem.arms)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
-    return algorithm_from_rule(problem, Rule(choose))
+    return algorithm_in_batches(problem, Rule(choose), every=every)
 
 
 def uniform_argmin(costs: Array, uniform: Array) -> Array:
