@@ -31,12 +31,12 @@ def run(options: Settings) -> Report:
     plain = options.seeds or (2_000 if options.quick else PLAIN)
     instance = mab.gauss4()
     builds = {rule: weighted.building(rule, thresholds.gk16) for rule in rules}
-    wanted = {
-        (rule, pulls): weighted.Wanted(f"mab rare tails, {rule}, {pulls}", build, instance, common.DELTA, pulls)
+    cases = {
+        (rule, pulls): weighted.Case(f"mab rare tails, {rule}, {pulls}", build, instance, common.DELTA, pulls)
         for rule, build in builds.items()
         for pulls in times
     }
-    results = weighted.estimates(wanted, options)
+    results = weighted.estimates(cases, options)
     lengths = {
         rule: plain_lengths(rule, build, instance, options=options, seeds=plain, longest=times[-1] + 1)
         for rule, build in builds.items()

@@ -22,15 +22,15 @@ def run(options: Settings) -> Report:
     gaps = GAPS[2::2] if options.quick else GAPS
     deltas = DELTAS[:1] if options.quick else DELTAS
     build = weighted.building("TTUCB", thresholds.gk16)
-    wanted = {
-        (delta, small, large): weighted.Wanted(
+    cases = {
+        (delta, small, large): weighted.Case(
             f"mab rare worst, {delta:g}, {small:g}, {large:g}", build, mab.gaussian((0.0, -small, -large)), delta
         )
         for delta in deltas
         for n, small in enumerate(gaps)
         for large in gaps[n:]
     }
-    results = weighted.estimates(wanted, options)
+    results = weighted.estimates(cases, options)
     return Report(
         "The error of TTUCB with gk16, over delta, for three Gaussian arms",
         [],

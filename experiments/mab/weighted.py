@@ -28,10 +28,10 @@ LONGEST = {1e-2: 20_000, 1e-6: 100_000, 0.0: 200_000}
 LONGEST_QUICK = {1e-2: 5_000, 0.0: 10_000}
 
 
-class Wanted(NamedTuple):
+class Case(NamedTuple):
     """A probability to be estimated: of a wrong answer, or with `pulls` that a run lasts longer."""
 
-    name: str  # of the folder of its runs; the key is made from it
+    name: str  # folder of its runs; the key is made from it
     build: Callable[..., tuple]  # (instance, key, delta) -> (algorithm, environment)
     instance: Any
     delta: float
@@ -58,42 +58,42 @@ def _build(
     return algorithm, mab.environment(instance, algorithm)
 
 
-def on_gauss4(rule: str, delta: float) -> Wanted:
+def on_gauss4(rule: str, delta: float) -> Case:
     """Returns the error of a rule with gk16 on `gauss4`: several experiments share these runs."""
     name = f"mab rare delta, gauss4, gk16, {rule}, {delta:g}"
-    return Wanted(name, building(rule, thresholds.gk16), mab.gauss4(), delta)
+    return Case(name, building(rule, thresholds.gk16), mab.gauss4(), delta)
 
 
-def estimates(wanted: Mapping[Key, Wanted], options: Settings) -> dict[Key, RareResult]:
+def estimates(cases: Mapping[Key, Case], options: Settings) -> dict[Key, RareResult]:
     """Makes every estimate. With `--workers` each is made by one of them; those with the smallest delta come first."""
     if options.executor is None:
-        return {key: estimate(each, options) for key, each in wanted.items()}
+        return {key: estimate(each, options) for key, each in cases.items()}
     theirs = Settings(quick=options.quick, lanes=options.lanes, store=options.store, count=int)
-    order = sorted(wanted, key=lambda key: (wanted[key].delta, -(wanted[key].pulls or 0)))
-    futures = {key: options.executor.submit(_by_worker, wanted[key], theirs) for key in order}
-    return {key: futures[key].result() for key in wanted}
+    order = sorted(cases, key=lambda key: (cases[key].delta, -(cases[key].pulls or 0)))
+    futures = {key: options.executor.submit(_by_worker, cases[key], theirs) for key in order}
+    return {key: futures[key].result() for key in cases}
 
 
-def _by_worker(wanted: Wanted, options: Settings) -> RareResult:
+def _by_worker(case: Case, options: Settings) -> RareResult:
     jax.config.update("jax_enable_x64", True)
-    return estimate(wanted, options, progress=False)
+    return estimate(case, options, progress=False)
 
 
-def estimate(wanted: Wanted, options: Settings, *, progress: bool = True) -> RareResult:
+def estimate(case: Case, options: Settings, *, progress: bool = True) -> RareResult:
     """Makes an estimate; an error is one within the budget of its delta."""
-    print(f"\n{wanted.name}", file=sys.stderr)
+    print(f"\n{case.name}", file=sys.stderr)
     call = partial(
-        rare.error_probability if wanted.pulls is None else rare.tail_probability,
-        wanted.build,
-        wanted.instance,
-        key=jax.random.key(zlib.crc32(wanted.name.encode())),
-        given={"delta": wanted.delta},
-        store=options.store and options.store / folder_name(wanted.name),
+        rare.error_probability if case.pulls is None else rare.tail_probability,
+        case.build,
+        case.instance,
+        key=jax.random.key(zlib.crc32(case.name.encode())),
+        given={"delta": case.delta},
+        store=options.store and options.store / folder_name(case.name),
         lanes=options.lanes,
         progress=progress,
         **(QUICK if options.quick else FULL),
     )
-    event = {"max_rounds": longest(wanted.delta, options)} if wanted.pulls is None else {"pulls": wanted.pulls}
+    event = {"max_rounds": longest(case.delta, options)} if case.pulls is None else {"pulls": case.pulls}
     return when_free(partial(call, **event))
 
 
