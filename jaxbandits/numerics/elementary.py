@@ -13,7 +13,7 @@ from jax import lax
 
 from jaxbandits.base import Array
 
-Coefficients = tuple[Sequence[float], Sequence[float]]  # of numerator and denominator, from the highest power
+Coefficients = tuple[Sequence[float], Sequence[float]]  # numerator and denominator, from the highest power
 
 # log(1 + x) = x - x^2 / 2 + x^3 P(x) / Q(x) for 1 + x in [sqrt(1/2), sqrt(2)].
 LOGARITHM = (
@@ -100,12 +100,12 @@ def expm1(x: Array) -> Array:
     """
     if x.dtype != jnp.float64:
         return jnp.expm1(x)
-    # exp(x) = 2^k exp(rest) with |rest| <= log(2) / 2. Below -40 the value is -1.
+    # exp(x) = 2^k exp(within) with |within| <= log(2) / 2. Below -40 the value is -1.
     k = jnp.round(jnp.clip(x, -60, 700) * (1 / np.log(2)))
-    rest = (jnp.maximum(x, -60) - k * LOG_2[0]) - k * LOG_2[1]
-    square = rest * rest
+    within = (jnp.maximum(x, -60) - k * LOG_2[0]) - k * LOG_2[1]
+    square = within * within
     above, below = (_polynomial(square, each) for each in EXPONENTIAL)
-    above = rest * above
+    above = within * above
     power = lax.bitcast_convert_type((k.astype(jnp.int32) + 1023).astype(jnp.int64) << 52, x.dtype)
     return jnp.where(x > 700, jnp.inf, power * (2 * above / (below - above)) + (power - 1))
 

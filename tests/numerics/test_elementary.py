@@ -57,7 +57,7 @@ def test_in_float32(name):
         exact = np.array([float(EXACT[name](Decimal(float(value)))) for value in x])
     ours = compute(name, x)
     assert ours.dtype == np.float32
-    np.testing.assert_allclose(ours, exact, rtol=2e-6, atol=1e-37)  # subnormal numbers are 0
+    np.testing.assert_allclose(ours, exact, rtol=4e-6, atol=1e-37)  # subnormal numbers are 0
 
 
 @pytest.mark.parametrize("name", ["log", "log1p", "log1p_deficit"])
