@@ -14,7 +14,7 @@ from experiments.mab import common, weighted
 from experiments.report import Claim, Report, listed
 from experiments.settings import Settings
 from experiments.simulate import simulate
-from jaxbandits import mab, rare
+from jaxbandits import mab
 from jaxbandits.numerics import thresholds
 from jaxbandits.rare import RareResult
 
@@ -30,14 +30,17 @@ def run(options: Settings) -> Report:
     times = TIMES[:3:2] if options.quick else TIMES
     plain = options.seeds or (2_000 if options.quick else PLAIN)
     instance = mab.gauss4()
-    results: dict[Cell, RareResult] = {}
-    lengths: dict[str, np.ndarray] = {}
-    for rule in rules:
-        build = weighted.building(rule, common.DELTA, thresholds.gk16, instance.problem.arms)
-        lengths[rule] = plain_lengths(rule, build, instance, options=options, seeds=plain, longest=times[-1] + 1)
-        for pulls in times:
-            settings = weighted.settings_of(f"mab rare tails, {rule}, {pulls}", options)
-            results[rule, pulls] = rare.tail_probability(build, instance, pulls=pulls, **settings)
+    builds = {rule: weighted.building(rule, thresholds.gk16) for rule in rules}
+    cases = {
+        (rule, pulls): weighted.Case(f"mab rare tails, {rule}, {pulls}", build, instance, common.DELTA, pulls)
+        for rule, build in builds.items()
+        for pulls in times
+    }
+    results = weighted.estimates(cases, options)
+    lengths = {
+        rule: plain_lengths(rule, build, instance, options=options, seeds=plain, longest=times[-1] + 1)
+        for rule, build in builds.items()
+    }
     observed = {key: (float(np.mean(lengths[key[0]] > key[1])), len(lengths[key[0]])) for key in results}
     return Report(
         "The tail of the stopping time on four Gaussian arms, delta = 0.1, threshold gk16",
@@ -61,7 +64,7 @@ def plain_lengths(rule: str, build: Any, instance: mab.Instance, *, options: Set
     """Runs a rule plainly; returns the pulls of every run, `longest` if it is censored."""
     results = simulate(
         f"mab rare tails, plain, {rule}",
-        lambda task, key: build(instance._replace(means=task["means"]), key),
+        lambda task, key: build(instance._replace(means=task["means"]), key, common.DELTA),
         {"means": jnp.asarray(instance.means)[None]},
         options=options,
         seeds=seeds,

@@ -27,7 +27,8 @@ def run(options: Settings) -> Report:
     deltas = DELTAS[:4:3] if options.quick else DELTAS
     rules = RULES[:2] if options.quick else RULES
     instance = mab.gauss4()
-    results = {(rule, delta): weighted.on_gauss4(rule, delta, options=options) for rule in rules for delta in deltas}
+    cases = {(rule, delta): weighted.on_gauss4(rule, delta) for rule in rules for delta in deltas}
+    results = weighted.estimates(cases, options)
     return Report(
         "How rules err on four Gaussian arms, threshold gk16",
         [],

@@ -21,14 +21,16 @@ Cell = tuple[float, float, float]  # delta, smaller gap, larger gap
 def run(options: Settings) -> Report:
     gaps = GAPS[2::2] if options.quick else GAPS
     deltas = DELTAS[:1] if options.quick else DELTAS
-    results: dict[Cell, RareResult] = {}
-    for delta in deltas:
-        for n, small in enumerate(gaps):
-            for large in gaps[n:]:
-                instance = mab.gaussian((0.0, -small, -large))
-                build = weighted.building("TTUCB", delta, thresholds.gk16, instance.problem.arms)
-                name = f"mab rare worst, {delta:g}, {small:g}, {large:g}"
-                results[delta, small, large] = weighted.error(name, build, instance, options=options, delta=delta)
+    build = weighted.building("TTUCB", thresholds.gk16)
+    cases = {
+        (delta, small, large): weighted.Case(
+            f"mab rare worst, {delta:g}, {small:g}, {large:g}", build, mab.gaussian((0.0, -small, -large)), delta
+        )
+        for delta in deltas
+        for n, small in enumerate(gaps)
+        for large in gaps[n:]
+    }
+    results = weighted.estimates(cases, options)
     return Report(
         "The error of TTUCB with gk16, over delta, for three Gaussian arms",
         [],

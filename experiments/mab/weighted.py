@@ -2,9 +2,9 @@
 
 import sys
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import jax
 import numpy as np
@@ -14,16 +14,28 @@ from experiments.mab import common
 from experiments.settings import Settings
 from experiments.simulate import folder_name, when_free
 from jaxbandits import mab, rare
+from jaxbandits.base import Algorithm, Environment
 from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.rare import RareResult
 
-QUICK = {"rounds": (2048, 512, 512, 512), "relative_error": 0.2, "most_runs": 8192}
+Key = TypeVar("Key")
+
+FULL = {"rounds": (2048, 512, 512, 512), "relative_error": 0.1, "most_runs": 32_768}
+QUICK = FULL | {"relative_error": 0.2, "most_runs": 8192}
 # Budgets of rounds, by the smallest delta that they serve: at small delta errors come late.
-LONGEST = {1e-2: 20_000, 1e-6: 100_000, 0.0: 300_000}
+LONGEST = {1e-2: 20_000, 1e-6: 100_000, 0.0: 200_000}
 LONGEST_QUICK = {1e-2: 5_000, 0.0: 10_000}
 
-Build = Callable[[Any, Any], tuple]
+
+class Case(NamedTuple):
+    """A probability to be estimated: of a wrong answer, or with `pulls` that a run lasts longer."""
+
+    name: str  # folder of its runs; the key is made from it
+    build: Callable[..., tuple]  # (instance, key, delta) -> (algorithm, environment)
+    instance: Any
+    delta: float
+    pulls: int | None = None
 
 
 def longest(delta: float, options: Settings) -> int:
@@ -32,39 +44,57 @@ def longest(delta: float, options: Settings) -> int:
     return next(rounds for least, rounds in budgets.items() if delta >= least)
 
 
-def building(rule: str, delta: float, threshold: Callable[..., Threshold], arms: int) -> Build:
+def building(rule: str, threshold: Callable[..., Threshold]) -> Callable[..., tuple]:
     """Returns the build of a rule, which makes the same algorithm whatever the means are."""
-    evidence = threshold(arms=arms)
-
-    def build(instance: mab.Instance, key: Any) -> tuple:
-        algorithm = common.RULES[rule](instance.problem, delta=delta, threshold=evidence)
-        return algorithm, mab.environment(instance, algorithm)
-
-    return build
+    return partial(_build, rule=rule, threshold=threshold)
 
 
-def settings_of(name: str, options: Settings) -> dict[str, Any]:
-    """Returns the arguments that all estimates share; the key comes from the name."""
-    print(f"\n{name}", file=sys.stderr)
-    return {
-        "key": jax.random.key(zlib.crc32(name.encode())),
-        "store": options.store and options.store / folder_name(name),
-        "lanes": options.lanes,
-        **(QUICK if options.quick else {}),
-    }
+def _build(
+    instance: mab.Instance, key: Any, delta: Any, *, rule: str, threshold: Callable[..., Threshold]
+) -> tuple[Algorithm, Environment]:
+    del key
+    evidence = threshold(arms=instance.problem.arms)
+    algorithm = common.RULES[rule](instance.problem, delta=delta, threshold=evidence)
+    return algorithm, mab.environment(instance, algorithm)
 
 
-def error(name: str, build: Build, instance: Any, *, options: Settings, delta: float) -> RareResult:
-    """Estimates the probability that a rule stops with a wrong answer, within the budget of this delta."""
-    call = partial(rare.error_probability, build, instance, max_rounds=longest(delta, options))
-    return when_free(partial(call, **settings_of(name, options)))
+def on_gauss4(rule: str, delta: float) -> Case:
+    """Returns the error of a rule with gk16 on `gauss4`: several experiments share these runs."""
+    name = f"mab rare delta, gauss4, gk16, {rule}, {delta:g}"
+    return Case(name, building(rule, thresholds.gk16), mab.gauss4(), delta)
 
 
-def on_gauss4(rule: str, delta: float, *, options: Settings) -> RareResult:
-    """Estimates the error of a rule with gk16 on `gauss4`: several experiments share these runs."""
-    instance = mab.gauss4()
-    build = building(rule, delta, thresholds.gk16, instance.problem.arms)
-    return error(f"mab rare delta, gauss4, gk16, {rule}, {delta:g}", build, instance, options=options, delta=delta)
+def estimates(cases: Mapping[Key, Case], options: Settings) -> dict[Key, RareResult]:
+    """Makes every estimate. With `--workers` each is made by one of them; those with the smallest delta come first."""
+    if options.executor is None:
+        return {key: estimate(each, options) for key, each in cases.items()}
+    theirs = Settings(quick=options.quick, lanes=options.lanes, store=options.store, count=int)
+    order = sorted(cases, key=lambda key: (cases[key].delta, -(cases[key].pulls or 0)))
+    futures = {key: options.executor.submit(_by_worker, cases[key], theirs) for key in order}
+    return {key: futures[key].result() for key in cases}
+
+
+def _by_worker(case: Case, options: Settings) -> RareResult:
+    jax.config.update("jax_enable_x64", True)
+    return estimate(case, options, progress=False)
+
+
+def estimate(case: Case, options: Settings, *, progress: bool = True) -> RareResult:
+    """Makes an estimate; an error is one within the budget of its delta."""
+    print(f"\n{case.name}", file=sys.stderr)
+    call = partial(
+        rare.error_probability if case.pulls is None else rare.tail_probability,
+        case.build,
+        case.instance,
+        key=jax.random.key(zlib.crc32(case.name.encode())),
+        given={"delta": case.delta},
+        store=options.store and options.store / folder_name(case.name),
+        lanes=options.lanes,
+        progress=progress,
+        **(QUICK if options.quick else FULL),
+    )
+    event = {"max_rounds": longest(case.delta, options)} if case.pulls is None else {"pulls": case.pulls}
+    return when_free(partial(call, **event))
 
 
 def shown(result: RareResult) -> str:

@@ -23,10 +23,11 @@ SETTINGS = {
     "rounds": (32,),
     "learnings": 2,
     "alternatives": np.array([[0.2, 0.3]]),
+    "given": None,
     "store": None,
 }
 # A store may be any new folder.
-FINE = {"alternatives": ("none",), "store": ("none", "string", "number")}
+FINE = {"alternatives": ("none",), "given": ("none",), "store": ("none", "string", "number")}
 
 
 def is_one(answer):

@@ -81,13 +81,18 @@ def test_store_resumes_the_same_result(tmp_path):
     assert abs(first.estimate - stats.norm.cdf(-0.5 * np.sqrt(49 / 2))) < 4 * first.se
 
 
-def test_stop_after_one_pull_of_each_arm_is_exact_for_every_answer():
-    """A lost mode shows here: four single rewards, at an error of 1e-6."""
+def ttucb(instance, key, delta):
+    return rule(mab.ttucb, delta)(instance, key)
+
+
+@pytest.mark.parametrize("delta", [1e-4, 1e-5])
+def test_stop_after_one_pull_of_each_arm_is_exact_for_every_answer(delta):
+    """A lost mode shows here: four single rewards, at an error of 1e-6. Both deltas have one program."""
     means = np.array([0.4, 0.9, 0.6])
     instance = mab.gaussian(means)
-    build, settings = rule(mab.ttucb, 1e-4), {"max_rounds": 100, "relative_error": 0.05}
-    result = rare.error_probability(build, instance, key=KEY, chunk=16, **settings, **SMALL)
-    for answer, exact in wrong_at_once(means, 1e-4).items():
+    settings = {"max_rounds": 100, "relative_error": 0.05, "given": {"delta": delta}}
+    result = rare.error_probability(ttucb, instance, key=KEY, chunk=16, **settings, **SMALL)
+    for answer, exact in wrong_at_once(means, delta).items():
         part = result.part((result.events.answers == answer) & (result.events.pulls == 3))
         assert abs(part.estimate - exact) < 4 * part.se, answer
         assert part.se < 0.5 * exact
@@ -98,7 +103,7 @@ def test_weights_of_swapped_means_are_warned_of():
     swapped = np.array([[0.9, 0.4, 0.6], [0.4, 0.6, 0.9]])
     instance = mab.gaussian((0.4, 0.9, 0.6))
     settings = {"max_rounds": 100, "alternatives": swapped, "chunk": 16} | SMALL
-    result = rare.error_probability(rule(mab.ttucb, 1e-4), instance, key=KEY, **settings)
+    result = rare.error_probability(ttucb, instance, key=KEY, given={"delta": 1e-4}, **settings)
     assert result.trust != "ok"
     assert any("heavy tail" in warning or "One run" in warning or "effective" in warning for warning in result.trust)
 
@@ -217,6 +222,8 @@ def test_settings_that_do_not_fit_are_refused_by_name():
     refused(r"rounds\[1\] must", rounds=(5, 0))
     refused("seeds must not be given", seeds=3)
     refused("relative_error must be positive", relative_error=0.0)
+    refused("given must be numbers or arrays by the names", given=[0.1])
+    refused(r"given\['delta'\] must be a number or an array", given={"delta": "small"})
     refused("alternatives must be mixtures for this instance", alternatives=other_mixture())
     with pytest.raises(TypeError, match="max_rounds"):
         rare.error_probability(rejects(20), TWO, key=KEY)

@@ -1,7 +1,8 @@
 """Probabilities of rare events by runs on other instances, weighted by their likelihood ratios."""
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from jaxbandits import checks
@@ -27,6 +28,7 @@ def error_probability(
     learnings: int = 2,
     alternatives: Any = None,
     wrong: Callable[[Any], bool] | None = None,
+    given: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
     **sweep_arguments: Any,
 ) -> RareResult:
@@ -60,6 +62,8 @@ def error_probability(
             instances with equal shares.
         wrong: (answer) -> bool, for another question: an answer that is not epsilon-good, or not among the best. If
             None, every answer that is not the best one is wrong, and the best must be unique.
+        given: numbers or arrays that `build` takes by name as well, as `build(instance, key, delta=...)` takes
+            {"delta": 1e-4}. They are traced: calls with other values share the compiled programs.
         store: folder for the finished runs. The same call resumes from it.
         **sweep_arguments: other arguments of `jaxbandits.sweep`: lanes, chunk, scalars, executor, shards, mesh,
             progress.
@@ -95,7 +99,7 @@ def error_probability(
         checks.function("wrong", wrong, "(answer)")
     max_rounds = checks.whole("max_rounds", max_rounds, least=1, most=LARGEST)
     numbers = {"relative_error": relative_error, "most_runs": most_runs, "rounds": rounds, "learnings": learnings}
-    settings = Settings(**numbers, store=store, options=sweep_arguments)
+    settings = Settings(**numbers, store=store, options=sweep_arguments, given={} if given is None else given)
     event = {"max_rounds": max_rounds, "wrong": wrong}
     return _call(build, instance, key=key, alternatives=alternatives, settings=settings, **event)
 
@@ -111,6 +115,7 @@ def tail_probability(
     rounds: Sequence[int] = ROUNDS,
     learnings: int = 2,
     alternatives: Any = None,
+    given: Mapping[str, Any] | None = None,
     store: str | os.PathLike[str] | None = None,
     **sweep_arguments: Any,
 ) -> RareResult:
@@ -129,6 +134,7 @@ def tail_probability(
         rounds: as for `error_probability`.
         learnings: as for `error_probability`.
         alternatives: as for `error_probability`.
+        given: as for `error_probability`.
         store: folder for the finished runs. The same call resumes from it.
         **sweep_arguments: as for `error_probability`.
 
@@ -144,7 +150,7 @@ def tail_probability(
     """
     pulls = checks.whole("pulls", pulls, least=1, most=LARGEST)
     numbers = {"relative_error": relative_error, "most_runs": most_runs, "rounds": rounds, "learnings": learnings}
-    settings = Settings(**numbers, store=store, options=sweep_arguments)
+    settings = Settings(**numbers, store=store, options=sweep_arguments, given={} if given is None else given)
     return _call(build, instance, key=key, alternatives=alternatives, settings=settings, horizon=pulls)
 
 
@@ -162,7 +168,7 @@ def _call(
     """Checks a call, then estimates its event: a wrong answer, or with a horizon no stop until there."""
     settings = checked(settings)
     require_call(build, instance, key=key, alternatives=alternatives)
-    model = model_of(build, instance, key)
+    model = model_of(partial(build, **settings.given), instance, key)
     if wrong is None and horizon is None:
         expected = "have one best answer; give wrong for another question"
         require(not model.is_tied, "instance", expected, "several that tie for the best")

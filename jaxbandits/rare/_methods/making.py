@@ -48,10 +48,12 @@ def make_runs(plan: Plan, parameters: np.ndarray, *, name: str, number: int, col
         number: number of the sweep, on which its key depends.
         collected: numbers of the answers so far, to which new ones are added.
     """
-    model = plan.model
+    model, given = plan.model, plan.settings.given
+    rows = {name: np.broadcast_to(value, (len(parameters), *value.shape)) for name, value in given.items()}
 
     def build(task: Any, key: Key) -> Any:
-        algorithm, environment, *_ = plan.build(model.instance_of(task), key)
+        means, more = task
+        algorithm, environment, *_ = plan.build(model.instance_of(means), key, **more)
         return algorithm, observed(model, environment)
 
     def metrics(task: Any, outcome: Any) -> dict[str, Any]:
@@ -62,7 +64,7 @@ def make_runs(plan: Plan, parameters: np.ndarray, *, name: str, number: int, col
     folder = None if plan.settings.store is None else Path(plan.settings.store) / name
     results = sweep(
         build,
-        jnp.asarray(parameters, model.dtype),
+        (jnp.asarray(parameters, model.dtype), rows),
         seeds=1,
         key=jax.random.fold_in(jax.random.fold_in(plan.key, SWEEPS), number),
         max_rounds=plan.max_rounds,

@@ -1,7 +1,7 @@
 """Settings of an estimate: their defaults, and the checks of a call before anything is compiled."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,6 +27,7 @@ class Settings(NamedTuple):
     learnings: int  # number of learnings
     store: str | os.PathLike[str] | None  # folder of the finished runs
     options: dict[str, Any]  # arguments of `sweep`
+    given: Mapping[str, Any]  # further arguments of `build`
 
     @property
     def batch(self) -> int:
@@ -59,7 +60,18 @@ def checked(settings: Settings) -> Settings:
         learnings=learnings,
         store=None if settings.store is None else checks.path("store", settings.store),
         options=settings.options,
+        given=_given(settings.given),
     )
+
+
+def _given(given: Any) -> dict[str, np.ndarray]:
+    """Returns the further arguments of `build` as arrays."""
+    is_named = isinstance(given, Mapping) and all(isinstance(name, str) for name in given)
+    require(is_named, "given", "be numbers or arrays by the names of arguments of build", given)
+    arrays = {name: np.asarray(value) for name, value in given.items()}
+    for name, value in arrays.items():
+        require(value.dtype.kind in "biuf", f"given[{name!r}]", "be a number or an array", given[name])
+    return arrays
 
 
 def require_call(build: Any, instance: Any, *, key: Any, alternatives: Any) -> None:
