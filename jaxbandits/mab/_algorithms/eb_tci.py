@@ -25,6 +25,7 @@ def eb_tci(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
+    start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm with the best mean, or the challenger with the smallest W + log N, at random.
 
@@ -52,9 +53,15 @@ def eb_tci(
                 problem, estimates, members=members, share=leader_share, penalty=PENALTY, uniform=uniform
             )
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold)
+        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, start=start)
     return algorithm_from_pair(
-        problem, _pair, delta=delta, threshold=threshold, epsilon=epsilon, leader_share=leader_share
+        problem,
+        _pair,
+        delta=delta,
+        threshold=threshold,
+        epsilon=epsilon,
+        leader_share=leader_share,
+        start=start,
     )
 
 

@@ -12,7 +12,7 @@ from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree, memoryle
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.laws.law import Slots
-from jaxbandits.mab._problem.problems import Gaussian, Problem, float_dtype, law_of, scale
+from jaxbandits.mab._problem.problems import Gaussian, Problem, float_dtype, has_unknown_variances, law_of, scale
 from jaxbandits.noises import Sampler, Shape, sampler_of
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.queries import form_of
@@ -31,6 +31,9 @@ class Rewards(NamedTuple):
 
     sums: Array  # float (slots,)   sums of the rewards
     times: Array  # int32 (slots,)   pulls that were made: 0, or as many as requested
+    # float (slots,)   sums of squared deviations of the rewards from their mean in the slot, with unknown variances and
+    # several pulls in a slot; otherwise (), which stands for 0
+    squares: Array | tuple[()] = ()
 
 
 def environment(
@@ -42,7 +45,9 @@ def environment(
 ) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
-    n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
+    n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. With
+    unknown variances the instance's sd stands for the noise_scale, and leaps also pay the sum of squared deviations, a
+    chi-square variable with n - 1 degrees of freedom. n pulls
     of a Bernoulli arm are one binomial variable (`numerics.binomial`), of a Poisson arm one Poisson variable
     (`numerics.poisson`), of an exponential arm a gamma variable. A bounded arm is pulled once a round. If its sampler
     misses, nothing was pulled, and the algorithm pulls again; a single reward misses only for Poisson arms with means
@@ -71,9 +76,12 @@ def environment(
         ValueError: the instance is not valid; the algorithm makes other actions; `noise` is none of these, or is given
             for other arms or leaps; or `stream` is no key or is given for leaps of other arms.
     """
-    problem, means = checked_instance(instance)
+    problem, means, sd = checked_instance(instance)
     slots, leap, checked = declared_form(algorithm, problem.arms)
     law, sampler = law_of(problem), None
+    pay, pay_from_stream = law.pay, law.pay_from_stream
+    if not isinstance(sd, tuple):
+        pay, pay_from_stream = partial(pay, sd=sd), partial(pay_from_stream, sd=sd)
     if law.largest_leap is not None:
         require(leap <= law.largest_leap, "algorithm", f"not leap with {type(problem).__name__} arms", leap)
     if noise is not None:
@@ -84,9 +92,9 @@ def environment(
         checks.key("stream", stream)
         require(law.can_share(leap), "stream", "be None for leaps, unless arms are Gaussian", stream)
         if sampler is not None:
-            paid = _samples(means, scale(problem), stream, sampler)
+            paid = _samples(means, _spread(problem, sd), stream, sampler)
         else:
-            paid = _numbered(law.pay_from_stream(problem, stream, means, leap))
+            paid = _numbered(pay_from_stream(problem, stream, means, leap))
 
         def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
@@ -101,7 +109,7 @@ def environment(
 
     if sampler is not None:
         several = jax.vmap(sampler)
-        one_each = _one_each(means, scale(problem))
+        one_each = _one_each(means, _spread(problem, sd))
 
         def respond_one(action: Pull, noise: Array) -> Rewards:
             require_form(action, problem.arms, slots)
@@ -111,7 +119,7 @@ def environment(
 
     def respond(action: Pull, noise: PyTree) -> Rewards:
         require_form(action, problem.arms, slots)
-        return Rewards(*law.pay(problem, noise, means, action, leap))
+        return Rewards(*pay(problem, noise, means, action, leap))
 
     return memoryless(lambda key: law.draw(problem, key, slots, leap, means.dtype), respond)._replace(**checked)
 
@@ -152,7 +160,15 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     law = law_of(problem)
     if law.are_sums is not None:
         require(law.are_sums(problem, known(sums), known(times)), "observation.sums", law.sums_are, sums)
-    return Rewards(sums, times)
+    squares: Any = rewards.squares
+    if not isinstance(squares, tuple):
+        squares = checks.numbers("observation.squares", squares, shape, float_dtype(problem))
+        is_possible = (known(squares) >= 0) & ((known(times) > 1) | (known(squares) == 0))
+        require(is_possible, "observation.squares", "be at least 0, and 0 for a single reward", squares)
+    if has_unknown_variances(problem) and isinstance(squares, tuple):
+        is_single = known(times) <= 1
+        require(is_single, "observation.squares", "be given for several pulls of an arm of unknown variance", squares)
+    return Rewards(sums, times, squares)
 
 
 def earlier_pulls(counts: Array, action: Pull) -> Array:
@@ -186,8 +202,16 @@ def require_form(action: Pull, arms: int, slots: int) -> None:
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 
-def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
+def _spread(problem: Problem, sd: Any) -> Any:
+    """Returns the standard deviations of the rewards: of each arm where they are unknown, otherwise of all."""
+    return sd if has_unknown_variances(problem) else scale(problem)
+
+
+def _one_each(means: Array, spread: float | Array) -> Callable[[Pull, Array], Rewards]:
+    """Builds the answer to single pulls with samples of noise; `spread` is one scale, or float (K,)."""
+
     def respond(action: Pull, noise: Array) -> Rewards:
+        noise_scale = entries(spread, action.arms) if isinstance(spread, jax.Array) else spread
         # The selection stands between a product and a sum, so that no compiler rounds them together: the noise of a
         # stream is the same in the programs of all algorithms.
         noise = jnp.where(action.times <= 1, noise_scale * noise, jnp.nan)
@@ -196,8 +220,8 @@ def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewar
     return respond
 
 
-def _samples(means: Array, noise_scale: float, stream: Key, sampler: Sampler) -> Callable[[Pull, Array], Rewards]:
-    one_each = _one_each(means, noise_scale)
+def _samples(means: Array, spread: float | Array, stream: Key, sampler: Sampler) -> Callable[[Pull, Array], Rewards]:
+    one_each = _one_each(means, spread)
 
     def respond(action: Pull, before: Array) -> Rewards:
         noise = jax.vmap(lambda arm, number: sampler(key_of(stream, arm, number)))(action.arms, before)

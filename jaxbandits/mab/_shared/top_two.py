@@ -12,6 +12,7 @@ from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     StopSettings,
     check_leader_share,
+    first_pulls,
     has_separated,
     leader_share_at,
     stop_settings,
@@ -45,8 +46,10 @@ def algorithm_from_pair(
     threshold: Threshold | None,
     epsilon: Array | float,
     leader_share: Array | LeaderShare,
+    start: int | None = None,
 ) -> Algorithm:
-    """Builds the algorithm whose leader and challenger depend only on the estimates."""
+    """Builds the algorithm whose leader and challenger depend only on the estimates; `start` as for `first_pulls`."""
+    start = first_pulls(problem, start, threshold)
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
@@ -56,4 +59,4 @@ def algorithm_from_pair(
         arm = pulled_arm(pair, share, coin(key, estimates.means.dtype))
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_from_rule(problem, Rule(choose))
+    return algorithm_from_rule(problem, Rule(choose), start=start)

@@ -125,6 +125,7 @@ LAW = Law(
     bound=lambda problem, mean, c, is_upper: kl.kl_bound(mean, c, is_upper),
     transport=_transport,
     share=lambda problem, *pair: directed_share(kl.bernoulli_kl, *pair),
+    meeting=None,
     posterior_draws=_posterior_draws,
     posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
     draw=_draw,

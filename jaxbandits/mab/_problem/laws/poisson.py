@@ -109,6 +109,7 @@ LAW = Law(
     bound=_bound,
     transport=_transport,
     share=lambda problem, *pair: directed_share(poisson_kl, *pair),
+    meeting=None,
     posterior_draws=_posterior_draws,
     posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
     draw=_draw,
