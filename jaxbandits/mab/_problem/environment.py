@@ -31,9 +31,14 @@ class Rewards(NamedTuple):
 
     sums: Array  # float (slots,)   sums of the rewards
     times: Array  # int32 (slots,)   pulls that were made: 0, or as many as requested
-    # float (slots,)   sums of squared deviations of the rewards from their mean in the slot, with unknown variances and
-    # several pulls in a slot; otherwise (), which stands for 0
-    squares: Array | tuple[()] = ()
+
+
+class SquaredRewards(NamedTuple):
+    """Observation of a `Pull` of several rewards per slot whose variance is to be estimated."""
+
+    sums: Array  # float (slots,)   as in `Rewards`
+    times: Array  # int32 (slots,)   as in `Rewards`
+    squares: Array  # float (slots,)   sums of squared deviations of the rewards from their mean in the slot
 
 
 def environment(
@@ -117,9 +122,10 @@ def environment(
 
         return memoryless(lambda key: several(jax.random.split(key, slots)), respond_one)._replace(**checked)
 
-    def respond(action: Pull, noise: PyTree) -> Rewards:
+    def respond(action: Pull, noise: PyTree) -> Rewards | SquaredRewards:
         require_form(action, problem.arms, slots)
-        return Rewards(*pay(problem, noise, means, action, leap))
+        struct = SquaredRewards if has_unknown_variances(problem) and leap > 1 else Rewards
+        return struct(*pay(problem, noise, means, action, leap))
 
     return memoryless(lambda key: law.draw(problem, key, slots, leap, means.dtype), respond)._replace(**checked)
 
@@ -147,10 +153,11 @@ def idle_pull(slots: int) -> Pull:
     return Pull(jnp.zeros(slots, jnp.int32), jnp.zeros(slots, jnp.int32))
 
 
-def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
+def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards | SquaredRewards:
     """Returns the rewards as arrays; raises `ValueError` unless the action can have this observation."""
     advice = "Write mab.Rewards(sums, action.times), with the sum of the rewards of each slot"
-    checks.instance("observation", rewards, Rewards, advice=advice)
+    is_unknown = has_unknown_variances(problem)
+    checks.instance("observation", rewards, (Rewards, SquaredRewards) if is_unknown else Rewards, advice=advice)
     shape = action.arms.shape
     times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
     is_paid = (known(times) == 0) | (known(times) == known(action.times))
@@ -160,15 +167,15 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     law = law_of(problem)
     if law.are_sums is not None:
         require(law.are_sums(problem, known(sums), known(times)), "observation.sums", law.sums_are, sums)
-    squares: Any = rewards.squares
-    if not isinstance(squares, tuple):
-        squares = checks.numbers("observation.squares", squares, shape, float_dtype(problem))
+    if isinstance(rewards, SquaredRewards):
+        squares = checks.numbers("observation.squares", rewards.squares, shape, float_dtype(problem))
         is_possible = (known(squares) >= 0) & ((known(times) > 1) | (known(squares) == 0))
         require(is_possible, "observation.squares", "be at least 0, and 0 for a single reward", squares)
-    if has_unknown_variances(problem) and isinstance(squares, tuple):
-        is_single = known(times) <= 1
-        require(is_single, "observation.squares", "be given for several pulls of an arm of unknown variance", squares)
-    return Rewards(sums, times, squares)
+        return SquaredRewards(sums, times, squares)
+    if is_unknown:
+        expected, advice = "hold one pull per slot", "Write mab.SquaredRewards(sums, times, squares)"
+        require(known(times) <= 1, "observation", expected, rewards, advice=advice)
+    return Rewards(sums, times)
 
 
 def earlier_pulls(counts: Array, action: Pull) -> Array:

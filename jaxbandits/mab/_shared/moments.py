@@ -11,7 +11,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Array
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.environment import Pull, Rewards
+from jaxbandits.mab._problem.environment import Pull, Rewards, SquaredRewards
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
 
@@ -23,7 +23,9 @@ class Moments(NamedTuple):
     squares: Array | Sum  # float (K,), sums of squared deviations from the arm's mean, compensated in 32 bit
 
 
-def add(moments: Moments, counts: Array, action: Pull, rewards: Rewards, *, is_slot_per_arm: bool) -> Moments:
+def add(
+    moments: Moments, counts: Array, action: Pull, rewards: Rewards | SquaredRewards, *, is_slot_per_arm: bool
+) -> Moments:
     """Adds the rewards of one round.
 
     Args:
@@ -38,7 +40,7 @@ def add(moments: Moments, counts: Array, action: Pull, rewards: Rewards, *, is_s
     """
     times, sums = rewards.times.astype(rewards.sums.dtype), rewards.sums
     # Single rewards do not deviate from their mean.
-    squares = jnp.zeros_like(sums) if isinstance(rewards.squares, tuple) else rewards.squares
+    squares = rewards.squares if isinstance(rewards, SquaredRewards) else jnp.zeros_like(sums)
     if is_slot_per_arm:
         return _merged(moments, counts.astype(sums.dtype), times, sums, squares)
     before = counts.astype(sums.dtype)
@@ -59,10 +61,10 @@ def variances(problem: Any, moments: Moments, counts: Array) -> Array:
     return jnp.maximum(squares / counts, least)
 
 
-def require_squares(rewards: Rewards, leap: int) -> None:
+def require_squares(rewards: Rewards | SquaredRewards, leap: int) -> None:
     """Raises `ValueError` if an environment pays sums of several rewards without their squared deviations."""
-    is_given = leap == 1 or not isinstance(rewards.squares, tuple)
-    require(is_given, "observation.squares", "be given for several pulls of an arm of unknown variance", None)
+    is_given = leap == 1 or isinstance(rewards, SquaredRewards)
+    require(is_given, "observation", "be mab.SquaredRewards for several pulls of an arm of unknown variance", rewards)
 
 
 def _merged(moments: Moments, before: Array, times: Array, sums: Array, squares: Array) -> Moments:

@@ -36,8 +36,8 @@ class Law(NamedTuple):
     # (problem, key, counts, means, number) -> a draw, and so many uniform variables
     posterior_draw_and_uniforms: Callable[[Any, Key, Array, Array, int], tuple[Array, Array]]
     draw: Callable[[Any, Key, int, int, Any], PyTree]  # (problem, key, slots, leap, dtype) -> noise of a round
-    # (problem, noise, means, action, leap) -> fields of `Rewards`; the action has the arms and the times of the slots.
-    # Unknown variances: also sd, float (K,)
+    # (problem, noise, means, action, leap) -> fields of the observation; the action has the arms and the times of the
+    # slots. Unknown variances: also sd, float (K,)
     pay: Callable[..., tuple[Array, ...]]
     # (problem, stream, means, leap) -> function (action, pulls before) -> as `pay`; unknown variances: also sd
     pay_from_stream: Callable[..., Callable[[Slots, Array], Slots]]
