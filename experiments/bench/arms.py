@@ -60,6 +60,9 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1
     if rule in GOOD:
         return lambda tape: len(questions.good_arms(law, tape, GOOD[rule], LEVEL, DELTA, every=True)[0])
+    if rule == "SH, top m":
+        phases = plain.sequential_halving_phases(K, ROUNDS, 2)
+        return lambda tape: len(plain.in_phases(tape, phases, all_samples=False)) - 1
     if rule == "SAR":
         return lambda tape: len(questions.sar(tape, 2, ROUNDS)[0])
     if rule in ("APT", "LSA"):

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiments.bench import arms, switching
+from experiments.bench import arms, questions, switching
 from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import mab
@@ -64,6 +64,7 @@ BUDGET: dict[str, Callable[..., Algorithm]] = {
     "CR": mab.continuous_rejects,
     "UCB-E": partial(mab.ucb_e, hardness=2e4),
     "SAR": partial(mab.sar, m=2),
+    "SH, top m": partial(mab.sh_top_m, m=2),
     "APT": partial(mab.apt, level=arms.LEVEL),
     "LSA": partial(mab.lsa, level=arms.LEVEL),
 }
@@ -118,6 +119,10 @@ def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorit
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """Returns all cases, and three cheap rules in other widths."""
+    """Returns all cases, the questions other than the best arm, and three cheap rules in other widths."""
     widths = () if options.quick else (LANES[0], LANES[2])
-    return cases() + [case for width in widths for case in cases(width) if case.rule in ("UCB1", "EB-TCI", "TTUCB")]
+    return (
+        cases()
+        + questions.cases()
+        + [case for width in widths for case in cases(width) if case.rule in ("UCB1", "EB-TCI", "TTUCB")]
+    )

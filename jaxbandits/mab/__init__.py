@@ -35,7 +35,7 @@ threshold is a heuristic that experiments use.
 | `apt_g` | for the same: the unlabelled arm whose mean is nearest to the level, for its number of pulls |
 
 With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `sar`,
-`apt` and `lsa` are for one question each.
+`sh_top_m`, `apt` and `lsa` are for one question each.
 
 | question | answer | rules |
 | --- | --- | --- |
@@ -50,6 +50,15 @@ With `question=` these rules also answer other questions than which arm is the b
     >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
     True
 
+With `every=n` the rules that take `question=`, and `hdoc`, `lucb_g` and `apt_g`, decide for n pulls at once, as a
+laboratory or a website does. A round is then a batch, whose pulls are allotted without a look at its rewards. The
+guarantee stays.
+
+    >>> algorithm = mab.eb_tci(instance.problem, delta=0.1, every=100)
+    >>> outcome = jaxbandits.run(key, algorithm, mab.environment(instance, algorithm), max_rounds=10**4)
+    >>> print((outcome.pulls - instance.problem.arms) % 100)
+    0
+
 Fixed budget: the run stops at its horizon or before. Regret: the run lasts until the `horizon` of `run` or `sweep`, and
 `jaxbandits.record` keeps curves: `value=lambda state, decision: {"regret": gaps @ state.counts.astype(gaps.dtype)}`.
 
@@ -60,6 +69,7 @@ Fixed budget: the run stops at its horizon or before. Regret: the run lasts unti
 | `continuous_rejects` | the remaining arm with the fewest pulls; the worst is dropped once it clearly trails |
 | `ucb_e` | the arm with the best upper bound for a known hardness: an oracle |
 | `sar` | for the m best arms: all remaining arms in phases, each of which accepts or rejects the clearest arm |
+| `sh_top_m` | for the m best arms: as `sequential_halving`, until m arms remain |
 | `apt`, `lsa` | for all arms above a level: the arm whose mean is nearest to it, for its number of pulls |
 | `ucb1`, `kl_ucb` | the arm with the best upper bound |
 | `imed` | the arm with the smallest empirical divergence |
@@ -85,7 +95,7 @@ instances from any means. With `mab.gaussian(means, sd=(1.0, 0.5))` every arm ha
 divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
 sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
 take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
-`sar`, `ucb_e`, `apt`, `kl_ucb`, `imed` and `thompson`.
+`sar`, `sh_top_m`, `ucb_e`, `apt`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
@@ -114,6 +124,7 @@ from jaxbandits.mab._algorithms.moss import moss
 from jaxbandits.mab._algorithms.moss_anytime import moss_anytime
 from jaxbandits.mab._algorithms.sar import sar
 from jaxbandits.mab._algorithms.sequential_halving import sequential_halving
+from jaxbandits.mab._algorithms.sh_top_m import sh_top_m
 from jaxbandits.mab._algorithms.sliding_window_ucb import sliding_window_ucb
 from jaxbandits.mab._algorithms.successive_elimination import successive_elimination
 from jaxbandits.mab._algorithms.successive_rejects import successive_rejects
@@ -222,6 +233,7 @@ __all__ = [
     "recorded",
     "sar",
     "sequential_halving",
+    "sh_top_m",
     "sliding_window_ucb",
     "successive_elimination",
     "successive_rejects",

@@ -6,7 +6,8 @@ Source: Marsaglia and Tsang, A simple method for generating gamma variables (200
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.numerics.quantile import log, normal_of
+from jaxbandits.numerics.elementary import log
+from jaxbandits.numerics.quantile import normal_of
 
 PROPOSALS = 4  # number of proposals, of which the first accepted one counts
 UNIFORMS = 2 * PROPOSALS  # uniform numbers for them

@@ -9,6 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
+from jaxbandits.numerics.elementary import expm1, log1p, log1p_deficit
 
 # Relative error of the distance 4e-14 for all p in [1e-14, 1 - 1e-14], c in [1e-12, 60]; with 1 step 8e-5.
 STEPS = 2
@@ -64,16 +65,9 @@ def exponential_kl(p: Array, q: Array) -> Array:
 def _side(p: Array, q: Array, change: Array) -> Array:
     """Computes a term of kl minus its first order, p log(p / q) + q - p. The first orders of the two terms cancel."""
     base = jnp.where(p > 0, p, 1)
-    u = change / base
-    # log(1 + u) = 2 artanh(r) with r = u / (2 + u): the series is u - r u + 2 (r^3/3 + r^5/5 + ...).
-    r = u / (2 + u)
-    near = jnp.abs(r) < 0.1
-    square = jnp.where(near, r * r, 0)
-    tail = jnp.zeros_like(square)
-    for power in range(17, 1, -2):
-        tail = 1 / power + square * tail
-    excess = jnp.where(near, r * u - 2 * r * square * tail, u - jnp.log(q / base))
-    return jnp.where(p > 0, p * excess, change)
+    # q / p is computed apart, since 1 + change / p loses its digits where q is far below p.
+    deficit = log1p_deficit(change / base, jnp.where(q == 0, 1, q) / base)
+    return jnp.where(p > 0, p * jnp.where(q == 0, jnp.inf, deficit), change)
 
 
 @partial(jax.jit, inline=True)
@@ -92,7 +86,7 @@ def kl_upper(p: Array, c: Array) -> Array:
     """
     zero, one = p <= 0, p >= 1
     p, c = jnp.broadcast_arrays(jnp.where(zero | one, 0.5, p), c)
-    return jnp.where(zero, -jnp.expm1(-c), jnp.where(one, 1, p - (1 - p) * jnp.expm1(-_rise(p, 1 - p, c))))
+    return jnp.where(zero, -expm1(-c), jnp.where(one, 1, p - (1 - p) * expm1(-_rise(p, 1 - p, c))))
 
 
 @partial(jax.jit, inline=True)
@@ -137,8 +131,8 @@ def kl_bound(p: Array, c: Array, is_upper: Array) -> Array:
     # At an end, the bound on the inner side has x = c.
     x = jnp.where(zero | one, c, _rise(near, complement, c))
     lower = complement * jnp.exp(-x)
-    end = jnp.where(is_upper, jnp.where(one, 1, -jnp.expm1(-x)), jnp.where(zero, 0, jnp.exp(-x)))
-    return jnp.where(zero | one, end, jnp.where(is_upper, p - complement * jnp.expm1(-x), lower))
+    end = jnp.where(is_upper, jnp.where(one, 1, -expm1(-x)), jnp.where(zero, 0, jnp.exp(-x)))
+    return jnp.where(zero | one, end, jnp.where(is_upper, p - complement * expm1(-x), lower))
 
 
 def _rise(p: Array, complement: Array, c: Array) -> Array:
@@ -151,9 +145,9 @@ def _rise(p: Array, complement: Array, c: Array) -> Array:
     # .01, p = .5. For large c, kl is nearly linear in x, so a distant start costs nothing.
     x = jnp.sqrt(2 * c * p / complement) + c * (2 - p) / (3 * complement)
     for _ in range(STEPS):
-        change = -complement * jnp.expm1(-x)
+        change = -complement * expm1(-x)
         q = p + change
-        f = complement * x - p * jnp.log1p(change / p) - c
+        f = complement * x - p * log1p(change / p) - c
         # f / f' = f q / change and f'' / f' = p (complement - change) / (q change); 0 / 0 at level 0.
         step = f * q / (f * p * (complement - change) / (2 * change) - change)
         x = jnp.where(jnp.isfinite(step), x + step, x)

@@ -64,7 +64,7 @@ def argmin(x: Array, lots: Array) -> Array:
 
 
 def _first(is_tied: Array, lots: Array) -> Array:
-    return jnp.max(jnp.where(is_tied, lots, jnp.iinfo(jnp.int32).min)) & jnp.int32(_index_bits(lots.shape[0]))
+    return largest(jnp.where(is_tied, lots, jnp.iinfo(jnp.int32).min)) & jnp.int32(_index_bits(lots.shape[0]))
 
 
 def _index_bits(n: int) -> int:

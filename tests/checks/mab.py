@@ -13,12 +13,12 @@ ONES = mab.Bernoulli(3, jnp.float64)
 MEANS = jnp.asarray(np.array([0.2, 0.7, 0.4]))
 INSTANCE = mab.Instance(PROBLEM, MEANS)
 DEFAULT = {"dtype": ("none",)}
-TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1}
+TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1, "every": 2}
 TOP_TWO = TEST | {"leader_share": 0.5}
 ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0}
 UNASKED = {"question": None}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
-GOOD = {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "all_arms": True}
+GOOD = {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "all_arms": True, "every": 2}
 LEVEL = {"level": ("negative", "zero")}  # normal rewards may have any mean
 OPTIONAL = {"threshold": ("none",), "question": ("none",)}
 
@@ -114,7 +114,7 @@ CALLS = {
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
     "t3c": Call(mab.t3c, TOP_TWO | UNASKED, fine=OPTIONAL),
     "t3c, question": Call(mab.t3c, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
-    "tas": _tested(mab.tas, **UNASKED, tracking="D", replan_every=2),
+    "tas": _tested(mab.tas, **UNASKED, tracking="D", replan_every=1),
     "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
     "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape, **UNASKED),
@@ -128,6 +128,7 @@ CALLS = {
     "moss": Call(mab.moss, BUDGET),
     "moss_anytime": Call(mab.moss_anytime, {"problem": PROBLEM, "alpha": 1.0}),
     "sar": Call(mab.sar, BUDGET | {"m": 2, "leap": 2}),
+    "sh_top_m": Call(mab.sh_top_m, BUDGET | {"m": 2, "reuse": True, "leap": 2}),
     "sequential_halving": Call(mab.sequential_halving, BUDGET | {"reuse": True, "leap": 2}),
     "successive_rejects": Call(mab.successive_rejects, BUDGET | {"leap": 2}),
     "discounted_ucb": Call(mab.discounted_ucb, {"problem": PROBLEM, "discount": 0.9, "exploration": 0.6}),

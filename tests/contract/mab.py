@@ -99,6 +99,16 @@ CASES = {
     "eb-tci-top": Case(
         _tested(mab.eb_tci, question=mab.TopM(2), ones=True), {"delta": (0.1, 0.001)}, IDS, is_variant=True
     ),
+    "eb-tci-batches": Case(
+        _tested(mab.eb_tci, question=mab.TopM(2), ones=True, every=20),
+        {"delta": (0.1, 0.001)},
+        {"every": 7},
+        is_variant=True,
+    ),
+    "tas-batches": Case(_tested(mab.tas, tracking="C", every=20), {"delta": (0.1, 0.001)}, is_variant=True),
+    "hdoc-batches": Case(
+        _tested(mab.hdoc, level=0.3, ones=True, every=20), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, is_variant=True
+    ),
     "t3c-top": Case(_tested(mab.t3c, question=mab.TopM(2)), {"delta": (0.1, 0.001)}, IDS, is_variant=True),
     "tas-above": Case(
         _tested(_tas_above), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, {"tracking": "C"}, is_variant=True
@@ -156,6 +166,7 @@ CASES = {
     "lucb-g": Case(_tested(mab.lucb_g, level=0.3), GOOD, {"all_arms": True}),
     "apt-g": Case(_tested(mab.apt_g, level=0.3), GOOD, {"all_arms": True}),
     "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
+    "sh-top-m": Case(_mab(mab.sh_top_m, m=2, horizon=60), {}, {"m": 1, "horizon": 20, "leap": 9, "reuse": True}),
     "lsa": Case(_mab(mab.lsa, level=0.3, horizon=60), {"level": (0.3, 0.5), "alpha": (1.35, 20.0)}, {"horizon": 40}),
     "apt": Case(
         _mab(mab.apt, level=0.3, horizon=60),

@@ -35,6 +35,7 @@ RULES = {
             "CR",
             "UCB-E",
             "SAR",
+            "SH, top m",
             "APT",
             "LSA",
         ),

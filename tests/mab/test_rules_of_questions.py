@@ -160,17 +160,24 @@ def test_error_rates_above_a_level(rule):
     assert abs(rate - theirs) < 5 * np.sqrt(theirs * (1 - theirs) * (1 / 2000 + 1 / 5000))
 
 
+OF_THREE = {  # error rates at T = 500 and 2000
+    "sar": (mab.sar, (0.44085, 0.03005)),
+    "sh_top_m": (mab.sh_top_m, (0.50475, 0.09765)),
+    "sh_top_m, reuse": (partial(mab.sh_top_m, reuse=True), (0.4814, 0.0807)),
+}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize(("leap", "seeds"), [(1, 1000), (2000, 4000)])
-def test_error_rates_of_the_best_three(leap, seeds):
-    """Error rates at T = 500 and 2000, against an independent program with 20,000 runs.
+@pytest.mark.parametrize(("rule", "leap", "seeds"), [("sar", 1, 1000), *((rule, 2000, 4000) for rule in OF_THREE)])
+def test_error_rates_of_the_best_three(rule, leap, seeds):
+    """Error rates against an independent program with 20,000 runs.
 
     Five standard errors of the difference; false alarm 3e-6.
     """
-    instance = mab.bernoulli([0.6, 0.55, 0.5] + [0.4] * 7)
+    (factory, published), instance = OF_THREE[rule], mab.bernoulli([0.6, 0.55, 0.5] + [0.4] * 7)
 
     def build(task, key):
-        algorithm = mab.sar(instance.problem, m=3, horizon=task["horizon"], leap=leap)
+        algorithm = factory(instance.problem, m=3, horizon=task["horizon"], leap=leap)
         return algorithm, mab.environment(instance, algorithm)
 
     def wrong(task, outcome):
@@ -178,7 +185,7 @@ def test_error_rates_of_the_best_three(leap, seeds):
 
     settings = {"key": jax.random.key(0), "max_rounds": 2001, "metrics": wrong, "progress": False}
     rates = jaxbandits.sweep(build, {"horizon": np.array([500, 2000])}, seeds=seeds, **settings).summary()["wrong_mean"]
-    for rate, theirs in zip(rates, (0.44085, 0.03005), strict=True):
+    for rate, theirs in zip(rates, published, strict=True):
         assert abs(rate - theirs) < 5 * np.sqrt(theirs * (1 - theirs) * (1 / seeds + 1 / 20_000))
 
 
@@ -189,6 +196,7 @@ def test_error_rates_of_the_best_three(leap, seeds):
         (lambda: mab.apt(mab.Poisson(3), level=0.0, horizon=50), r"level must be positive"),
         (lambda: mab.hdoc(mab.Bernoulli(3), level=0.0, delta=0.1), r"level must lie in \(0.0, 1.0\)"),
         (lambda: mab.sar(mab.Gaussian(3), m=3, horizon=50), r"m must be an integer in \[1, 2\]"),
+        (lambda: mab.sh_top_m(mab.Gaussian(5), m=2, horizon=9), r"horizon must be an integer in \[10,"),
         (lambda: mab.apt(mab.Gaussian(3), level=0.0, horizon=3), r"horizon must be an integer in \[4,"),
     ],
 )

@@ -7,9 +7,10 @@ import numpy as np
 from transcriptions.laid import Laid, replayed
 from transcriptions.mab import LAWS as SCALED
 from transcriptions.mab import coins, keys, single_pulls, written
+from transcriptions.mab import tape_of as scaled_tape
 
 from experiments.bench.reference import questions as reference
-from experiments.bench.reference.mab import Law, by_index
+from experiments.bench.reference.mab import Law, by_index, in_phases, sequential_halving_phases
 from jaxbandits import mab
 from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms
 
@@ -93,6 +94,15 @@ def above(rule, kind):
     return single_pulls(factory, kind, tape, arms, answer=answer, level=level, horizon=ROUNDS, **settings)
 
 
+def sh_top_m(kind, leap=1, reuse=False):
+    K, m, T = 6, 2, 150
+    tape = scaled_tape(kind, K, T)
+    *arms, members = in_phases(tape, sequential_halving_phases(K, T, m), all_samples=reuse)
+    settings = {"m": m, "horizon": T, "leap": leap, "reuse": reuse}
+    answer, rounds = np.isin(np.arange(K), members), None if leap == 1 else 3  # two phases and the last decision
+    return single_pulls(mab.sh_top_m, kind, tape, [arm for (arm,) in arms], answer=answer, rounds=rounds, **settings)
+
+
 def sar(kind, T, leap=1):
     arms, members, _ = reference.sar(tape_of(kind), 2, T)
     answer = np.isin(np.arange(K), members)
@@ -118,6 +128,8 @@ CASES = {
     "lucb_g, gaussian": functools.partial(good_arms, "lucb_g", "gaussian", False),
     "lucb_g-all, bernoulli": functools.partial(good_arms, "lucb_g", "bernoulli", True),
     "apt_g, bernoulli": functools.partial(good_arms, "apt_g", "bernoulli", False),
+    "sh_top_m, gaussian": functools.partial(sh_top_m, "gaussian"),
+    "sh_top_m-leap, bernoulli": functools.partial(sh_top_m, "bernoulli", leap=150, reuse=True),
     "sar, gaussian": functools.partial(sar, "gaussian", 60),
     "sar-leap, bernoulli": functools.partial(sar, "bernoulli", 90, leap=90),
     "sar-merged, bernoulli": functools.partial(sar, "bernoulli", 7),

@@ -7,11 +7,24 @@ the `wide` tests.
 """
 
 import pytest
-from transcriptions import cpe, fullbandit, kcenter, kernel, linear, linear_budget, mab, plays, questions, semi_bandits
+from transcriptions import (
+    batches,
+    cpe,
+    fullbandit,
+    kcenter,
+    kernel,
+    linear,
+    linear_budget,
+    mab,
+    plays,
+    questions,
+    semi_bandits,
+)
 
 from jaxbandits.testing import first_difference
 
 FAMILIES = {
+    "batches": batches,
     "cpe": cpe,
     "fullbandit": fullbandit,
     "kcenter": kcenter,

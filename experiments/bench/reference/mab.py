@@ -401,7 +401,7 @@ def in_phases(tape, phases, *, all_samples: bool, words=None) -> list[tuple[int,
         active = sorted(sorted(active, key=lambda a: (means[a], lot[a]))[-kept:])
         for a in active:
             before[a] = pulls
-    return [*((a,) for a in arms), (active[0],)]
+    return [*((a,) for a in arms), tuple(active)]
 
 
 def successive_rejects_phases(K: int, T: int) -> list[tuple[int, int]]:
@@ -409,13 +409,14 @@ def successive_rejects_phases(K: int, T: int) -> list[tuple[int, int]]:
     return [(ceil(Fraction(T - K) / (L * (K + 1 - k))), K - k) for k in range(1, K)]
 
 
-def sequential_halving_phases(K: int, T: int) -> list[tuple[int, int]]:
-    phases, size, total, R = [], K, 0, 0
-    while 2**R < K:
-        R += 1
-    for _ in range(R):
-        total += T // (size * R)
-        size = (size + 1) // 2
+def sequential_halving_phases(K: int, T: int, m: int = 1) -> list[tuple[int, int]]:
+    phases, size, total, P = [], K, 0, 0
+    while size > m:
+        size, P = max(m, (size + 1) // 2), P + 1
+    size = K
+    for _ in range(P):
+        total += T // (size * P)
+        size = max(m, (size + 1) // 2)
         phases.append((total, size))
     return phases
 

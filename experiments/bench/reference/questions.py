@@ -158,6 +158,19 @@ def in_turn(law: Law, question):
     return lambda t, N, m, coin: t % len(N)
 
 
+def shares_of_pair(law: Law, N, m, inside, *, share, penalty: float) -> dict[int, float]:
+    """Returns the shares of the arm inside a set and of the arm outside it that are hardest to tell apart."""
+    pairs = [(i, j) for i in inside for j in range(len(N)) if j not in inside]
+    i, j = min(pairs, key=lambda p: swap(law, N, m, *p).cost + penalty * log(N[p[0]] * N[p[1]] / (N[p[0]] + N[p[1]])))
+    if share == "ids" and law.kind == "gaussian":
+        share = N[j] / (N[i] + N[j])
+    elif share == "ids":
+        x = (N[i] * m[i] + N[j] * m[j]) / (N[i] + N[j])
+        first, second = N[i] * kl(law, m[i], x), N[j] * kl(law, m[j], x)
+        share = 0.5 if first + second == 0 else first / (first + second)
+    return {i: share, j: 1 - share}
+
+
 def eb_tc(law: Law, question, *, share="ids", penalty: float = 0.0, members=None):
     """Builds EB-TC, and with a penalty EB-TCI; `members` (coin, N, m) -> the arms of a set, as T3C draws them."""
 
@@ -165,17 +178,8 @@ def eb_tc(law: Law, question, *, share="ids", penalty: float = 0.0, members=None
         inside = largest(m, question[1]) if members is None else members(coin, N, m)
         if members is not None:
             coin = coin[1]
-        pairs = [(i, j) for i in inside for j in range(len(N)) if j not in inside]
-        i, j = min(
-            pairs, key=lambda p: swap(law, N, m, *p).cost + penalty * log(N[p[0]] * N[p[1]] / (N[p[0]] + N[p[1]]))
-        )
-        if share != "ids":
-            return i if coin < share else j
-        if law.kind == "gaussian":
-            return i if coin < N[j] / (N[i] + N[j]) else j
-        x = (N[i] * m[i] + N[j] * m[j]) / (N[i] + N[j])
-        first, second = N[i] * kl(law, m[i], x), N[j] * kl(law, m[j], x)
-        return i if coin < (0.5 if first + second == 0 else first / (first + second)) else j
+        (i, first), (j, _) = shares_of_pair(law, N, m, inside, share=share, penalty=penalty).items()
+        return i if coin < first else j
 
     def of_parts(t, N, m, coin):
         move = nearest(law, question, N, m)
@@ -289,12 +293,15 @@ def radius(law: Law, K: int, n, delta: float):
     return law.noise_scale * np.sqrt(2 * np.log(4 * K * n**2 / delta) / n)
 
 
-def good_arms(law: Law, tape, rule: str, level: float, delta: float, *, every: bool = False):
-    """Returns the arms of all pulls, the good arms, and the pulls at which each was found; `every`: all good arms."""
+def good_arms(law: Law, tape, rule: str, level: float, delta: float, *, every: bool = False, size: int = 1):
+    """Returns the arms of all pulls, the good arms, and the pulls at which each was found.
+
+    `every`: all good arms. `size`: pulls of an arm between two looks at it; then no run stops in the first turn.
+    """
     K = len(tape)
     N, m, is_open = np.zeros(K, int), np.zeros(K), np.ones(K, bool)
     arms, good, good_at = [], [], []
-    while is_open.any() and (every or not good):
+    while (is_open.any() and (every or not good)) or (size > 1 and len(arms) < K):
         t = len(arms)
         if t < K:
             a = t
@@ -305,8 +312,9 @@ def good_arms(law: Law, tape, rule: str, level: float, delta: float, *, every: b
                 "apt_g": lambda: -np.sqrt(N) * np.abs(m - level),
             }[rule]()
             a = int(np.argmax(np.where(is_open, index, -np.inf)))
-        arms.append(a)
-        N[a] += 1
+        number = 1 if t < K else size
+        arms += [a] * number
+        N[a] += number
         m[a] = tape[a][: N[a]].mean()
         width = radius(law, K, N[a], delta)
         if m[a] + width < level:

@@ -8,7 +8,9 @@ from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.labels import algorithm_from_labels
 
 
-def apt_g(problem: Problem, *, level: Array | float, delta: Array | float, all_arms: bool = False) -> Algorithm:
+def apt_g(
+    problem: Problem, *, level: Array | float, delta: Array | float, all_arms: bool = False, every: int = 1
+) -> Algorithm:
     """Pulls the unlabelled arm with the smallest sqrt(N) |mean - level|, until one is known to be good.
 
     Arms are labelled as in `hdoc`. It goes to the arms that are hard to label first: a baseline. Ties go to the lowest
@@ -19,6 +21,7 @@ def apt_g(problem: Problem, *, level: Array | float, delta: Array | float, all_a
         level: () in units of reward, inside the range of the means.
         delta: () in (0, 1), allowed probability of error.
         all_arms: whether it goes on until all arms are labelled, as in `hdoc`.
+        every: pulls of an arm between two looks at it, as in `hdoc`.
 
     Returns:
         Algorithm with actions `Pull` of one slot and the answers of `hdoc`.
@@ -36,4 +39,4 @@ def apt_g(problem: Problem, *, level: Array | float, delta: Array | float, all_a
         del radii
         return -jnp.sqrt(estimates.counts) * jnp.abs(estimates.means - level)
 
-    return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms)
+    return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms, every=every)

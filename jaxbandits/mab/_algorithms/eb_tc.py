@@ -9,7 +9,7 @@ from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
 from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings, check_leader_share
 from jaxbandits.mab._shared.directed import directed_arm, swapped_arm
-from jaxbandits.mab._shared.frame import Estimates, State, argmax
+from jaxbandits.mab._shared.frame import Estimates, Proposal, State, argmax
 from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair, coin
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.thresholds import Threshold
@@ -23,6 +23,7 @@ def eb_tc(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
+    every: int = 1,
     start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm with the best mean, or the challenger with the smallest transport cost, at random.
@@ -48,12 +49,15 @@ def eb_tc(
         leader_share: () in (0, 1), probability of pulling the leader, or the arm inside. Or "ids", the
             information-directed share, with which the proportions of pulls tend to the optimal ones; the only choice
             for `AllGood`. One arm, as for `Above`, needs no share.
+        every: pulls per decision, an int >= 1. With more than 1, a round is a batch of `every` pulls after the first K.
+            The rule looks at the rewards when a batch ends, and divides the next one by shares, without coins: each
+            pull goes to the arm that is owed most. The guarantee stays, and a run needs more pulls.
         start: pulls of each arm before the rule applies, an int >= 1, with unknown variances >= 2. If None, 1; with
             unknown variances 3 with `gk16` and 10 with another threshold.
 
     Returns:
-        Algorithm with actions `Pull` of one slot and the answers of the question; for the best arm int32 (), the arm
-        with the best mean.
+        Algorithm with actions `Pull` of one slot, in batches of K slots, and the answers of the question; for the best
+        arm int32 (), the arm with the best mean.
 
     Raises:
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
@@ -65,14 +69,14 @@ def eb_tc(
     Degenne and Kaufmann (2023), An epsilon-best-arm identification algorithm for fixed-confidence and beyond; with
     `TopM` and "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon)
+    question, epsilon = asked(problem, question, epsilon, every=every)
     check_leader_share(leader_share)
     if question is not None:
         dtype = float_dtype(problem)
         if isinstance(question, AllGood):
             checks.one_of("leader_share", leader_share, ("ids",))
 
-        def pull_of(key: Key, state: State, estimates: Estimates) -> Array:
+        def pull_of(key: Key, state: State, estimates: Estimates) -> Proposal:
             del state
             if not isinstance(question, TopM):
                 return directed_arm(problem, question, estimates, coin(key, dtype))
@@ -81,7 +85,9 @@ def eb_tc(
                 problem, estimates, members=members, share=leader_share, penalty=0, uniform=coin(key, dtype)
             )
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, start=start)
+        return algorithm_from_question(
+            problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start
+        )
     return algorithm_from_pair(
         problem,
         _pair,
@@ -89,6 +95,7 @@ def eb_tc(
         threshold=threshold,
         epsilon=epsilon,
         leader_share=leader_share,
+        every=every,
         start=start,
     )
 

@@ -9,7 +9,7 @@ from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
 from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings, check_leader_share
 from jaxbandits.mab._shared.directed import swapped_arm
-from jaxbandits.mab._shared.frame import Estimates, State, argmax, argmin, unfused
+from jaxbandits.mab._shared.frame import Estimates, Proposal, State, argmax, argmin, unfused
 from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair, coin
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
@@ -25,6 +25,7 @@ def eb_tci(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
+    every: int = 1,
     start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm with the best mean, or the challenger with the smallest W + log N, at random.
@@ -41,19 +42,21 @@ def eb_tci(
     Source: Jourdan, Degenne, Baudry, de Heide and Kaufmann (2022), Top two algorithms revisited; `TopM` You,
     Qin, Wang and Yang (2023), Information-directed selection for top-two algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     check_leader_share(leader_share)
     if isinstance(question, TopM):
         m, dtype = question.m, float_dtype(problem)
 
-        def pull_of(key: Key, state: State, estimates: Estimates) -> Array:
+        def pull_of(key: Key, state: State, estimates: Estimates) -> Proposal:
             del state
             members, uniform = largest(m, estimates.means), coin(key, dtype)
             return swapped_arm(
                 problem, estimates, members=members, share=leader_share, penalty=PENALTY, uniform=uniform
             )
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, start=start)
+        return algorithm_from_question(
+            problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start
+        )
     return algorithm_from_pair(
         problem,
         _pair,
@@ -61,6 +64,7 @@ def eb_tci(
         threshold=threshold,
         epsilon=epsilon,
         leader_share=leader_share,
+        every=every,
         start=start,
     )
 

@@ -9,7 +9,9 @@ from jaxbandits.mab._shared.indices import next_pull
 from jaxbandits.mab._shared.labels import algorithm_from_labels
 
 
-def hdoc(problem: Problem, *, level: Array | float, delta: Array | float, all_arms: bool = False) -> Algorithm:
+def hdoc(
+    problem: Problem, *, level: Array | float, delta: Array | float, all_arms: bool = False, every: int = 1
+) -> Algorithm:
     """Pulls the unlabelled arm with the largest mean + noise_scale sqrt(2 log(t) / N), until one is known to be good.
 
     Every pull may label the pulled arm: bad if its interval mean +- noise_scale sqrt(2 log(4 K N^2 / delta) / N) lies
@@ -22,6 +24,8 @@ def hdoc(problem: Problem, *, level: Array | float, delta: Array | float, all_ar
         delta: () in (0, 1), allowed probability of error.
         all_arms: whether it goes on after the first good arm, until all arms are labelled. The state's memory has the
             pulls at which each good arm was found, as `good_at` (K,).
+        every: pulls per decision, an int >= 1. With more than 1, a round pulls one arm `every` times after the first K
+            pulls, and looks at it once, at the end.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), a good arm, or K: there is none, or none yet.
@@ -51,4 +55,4 @@ def hdoc(problem: Problem, *, level: Array | float, delta: Array | float, all_ar
         del radii, level
         return estimates.means + scale(problem) * jnp.sqrt(2 * jnp.log(next_pull(estimates)) / estimates.counts)
 
-    return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms)
+    return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms, every=every)

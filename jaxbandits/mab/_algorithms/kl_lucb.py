@@ -18,6 +18,7 @@ def kl_lucb(
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
+    every: int = 1,
 ) -> Algorithm:
     """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
@@ -32,10 +33,10 @@ def kl_lucb(
 
     Source: Kaufmann and Kalyanakrishnan (2013), Information complexity in bandit subset selection.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def one_sided(state: State, estimates: Estimates, is_upper: Array) -> Array:
         return bound(problem, estimates.means, level(settings, state) / estimates.counts, is_upper)
 
-    return algorithm_from_bounds(settings, one_sided, question)
+    return algorithm_from_bounds(settings, one_sided, question, every=every)

@@ -6,12 +6,14 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull
-from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, scale
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._problem.questions.asked import Question
 from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import StopSettings, argmax_except, level, stop_settings
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, unfused
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, argmax, argmin, unfused
+from jaxbandits.mab._shared.top_two import Pair, shares_of
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -23,6 +25,7 @@ def lucb(
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
+    every: int = 1,
 ) -> Algorithm:
     """Pulls the arm with the best mean and its rival with the best upper bound, until their intervals separate.
 
@@ -37,6 +40,7 @@ def lucb(
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+        every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does.
 
     Returns:
         Algorithm with actions `Pull` of two slots and answers int32 (), the arm with the best mean; for `TopM` bool
@@ -51,18 +55,18 @@ def lucb(
     Source: Kalyanakrishnan, Tewari, Auer and Stone (2012), PAC subset selection in stochastic multi-armed bandits.
     """
     check_sub_gaussian(problem, "kl_lucb")
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)
         return estimates.means + jnp.where(is_upper, radius, -radius)
 
-    return algorithm_from_bounds(settings, bound, question)
+    return algorithm_from_bounds(settings, bound, question, every=every)
 
 
 def algorithm_from_bounds(
-    settings: StopSettings, bound: Callable[[State, Estimates, Array], Array], question: Question | None
+    settings: StopSettings, bound: Callable[[State, Estimates, Array], Array], question: Question | None, *, every: int
 ) -> Algorithm:
     """Builds the algorithm that pulls the arm with the best mean and its rival, or both arms of the weakest pair.
 
@@ -71,10 +75,18 @@ def algorithm_from_bounds(
         bound: (state, estimates, is_upper (K,)) -> upper bounds of the arms where `is_upper`, otherwise lower ones,
             (K,).
         question: `TopM`. If None, the best arm.
+        every: pulls per decision, an int >= 1.
 
     Returns:
         Algorithm with actions `Pull` of two slots.
     """
+
+    def both(first: Array, second: Array) -> Pull:
+        return Pull(jnp.stack([first, second]), jnp.ones(2, jnp.int32))
+
+    def halves(first: Array, second: Array) -> Array:
+        half = jnp.asarray(0.5, float_dtype(settings.problem))
+        return shares_of(Pair(first, second), half, settings.problem.arms)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
@@ -84,8 +96,8 @@ def algorithm_from_bounds(
         ends = unfused(bound(state, estimates, ~is_best))
         rival = argmax_except(best, ends, estimates.lots)
         overlap = entry(ends, rival) - entry(ends, best)
-        action = Pull(jnp.stack([best, rival]), jnp.ones(2, jnp.int32))
-        return Choice(action, overlap <= (0 if settings.epsilon is None else settings.epsilon), best)
+        action, stop = both(best, rival), overlap <= (0 if settings.epsilon is None else settings.epsilon)
+        return Choice(action, stop, best, lambda: halves(best, rival))
 
     def choose_pair(key: Key, state: State, estimates: Estimates) -> Choice:
         """Pulls the arm inside that is most likely to be too many, and the arm outside that may be missing."""
@@ -94,9 +106,10 @@ def algorithm_from_bounds(
         members = largest(question.m, estimates.means)
         ends = unfused(bound(state, estimates, ~members))
         lower, upper = jnp.where(members, ends, jnp.inf), jnp.where(members, -jnp.inf, ends)
-        action = Pull(jnp.stack([argmin(lower), argmax(upper)]), jnp.ones(2, jnp.int32))
-        return Choice(action, jnp.max(upper) <= jnp.min(lower), members)
+        first, second = argmin(lower), argmax(upper)
+        action = both(first, second)
+        return Choice(action, jnp.max(upper) <= jnp.min(lower), members, lambda: halves(first, second))
 
     if question is not None:
-        return algorithm_from_rule(settings.problem, Rule(choose_pair), slots=2, draws_lots=False)
-    return algorithm_from_rule(settings.problem, Rule(choose), slots=2)
+        return algorithm_in_batches(settings.problem, Rule(choose_pair), every=every, slots=2, draws_lots=False)
+    return algorithm_in_batches(settings.problem, Rule(choose), every=every, slots=2)

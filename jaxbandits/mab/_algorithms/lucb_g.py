@@ -6,7 +6,9 @@ from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.labels import algorithm_from_labels
 
 
-def lucb_g(problem: Problem, *, level: Array | float, delta: Array | float, all_arms: bool = False) -> Algorithm:
+def lucb_g(
+    problem: Problem, *, level: Array | float, delta: Array | float, all_arms: bool = False, every: int = 1
+) -> Algorithm:
     """Pulls the unlabelled arm with the largest upper end of its interval, until one is known to be good.
 
     Arms are labelled as in `hdoc`, by the same intervals. Ties go to the lowest index.
@@ -16,6 +18,7 @@ def lucb_g(problem: Problem, *, level: Array | float, delta: Array | float, all_
         level: () in units of reward, inside the range of the means.
         delta: () in (0, 1), allowed probability of error.
         all_arms: whether it goes on until all arms are labelled, as in `hdoc`.
+        every: pulls of an arm between two looks at it, as in `hdoc`.
 
     Returns:
         Algorithm with actions `Pull` of one slot and the answers of `hdoc`.
@@ -33,4 +36,4 @@ def lucb_g(problem: Problem, *, level: Array | float, delta: Array | float, all_
         del level
         return estimates.means + radii
 
-    return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms)
+    return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms, every=every)

@@ -3,7 +3,7 @@
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem, check_problem
-from jaxbandits.mab._shared.phases import algorithm_from_schedule, sequential_halving_schedule
+from jaxbandits.mab._shared.phases import algorithm_from_schedule, halved, sequential_halving_schedule
 
 
 def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = False, leap: int = 1) -> Algorithm:
@@ -31,7 +31,7 @@ def sequential_halving(problem: Problem, *, horizon: Array | int, reuse: bool = 
     """
     check_problem(problem)
     K = problem.arms
-    checks.integer("horizon", horizon, least=K * (K - 1).bit_length(), most=2**31 - 1)
+    checks.integer("horizon", horizon, least=K * (len(halved(K)) - 1), most=2**31 - 1)
     checks.flag("reuse", reuse)
     leap = checks.whole("leap", leap, least=1, most=2**31 - 1)
     return algorithm_from_schedule(problem, sequential_halving_schedule(K, horizon), leap=leap, all_samples=bool(reuse))

@@ -7,6 +7,7 @@ from jaxbandits.mab._problem.problems import Problem, measured_problem, posterio
 from jaxbandits.mab._problem.questions.asked import Question
 from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -16,8 +17,8 @@ from jaxbandits.mab._shared.confidence import (
     stop_settings,
 )
 from jaxbandits.mab._shared.directed import swapped_arm
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
-from jaxbandits.mab._shared.top_two import Pair, pulled_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Proposal, Rule, State, argmax, one_arm, unfused
+from jaxbandits.mab._shared.top_two import Pair, tossed
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
 
@@ -30,6 +31,7 @@ def t3c(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
+    every: int = 1,
     start: int | None = None,
 ) -> Algorithm:
     """Pulls the best arm of a posterior draw, or the challenger with the smallest transport cost, at random.
@@ -48,12 +50,12 @@ def t3c(
     identification; the share "ids" You, Qin, Wang and Yang (2023), Information-directed selection for top-two
     algorithms.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     check_leader_share(leader_share)
     if isinstance(question, TopM):
         m = question.m
 
-        def pull_of(key: Key, state: State, estimates: Estimates) -> Array:
+        def pull_of(key: Key, state: State, estimates: Estimates) -> Proposal:
             del state
             measured = measured_problem(problem, estimates.variances)
             draw, uniforms = posterior_draw_and_uniforms(
@@ -62,7 +64,9 @@ def t3c(
             members = largest(m, unfused(draw))
             return swapped_arm(problem, estimates, members=members, share=leader_share, penalty=0, uniform=uniforms[0])
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, start=start)
+        return algorithm_from_question(
+            problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start
+        )
     settings = stop_settings(problem, delta, threshold, epsilon)
     start = first_pulls(problem, start, threshold)
 
@@ -82,10 +86,11 @@ def t3c(
             share = jnp.asarray(leader_share, costs.dtype)
             # Given that the challenger is pulled, u is uniform on (share, 1): rescaled, it serves as a second number.
             pair = Pair(leader, uniform_argmin(costs, jnp.maximum(u - share, 0) / (1 - share)))
-        arm = pulled_arm(pair, share, u)
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+        arm, shares = tossed(pair, share, u, problem.arms)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
-    return algorithm_from_rule(problem, Rule(choose), start=start)
+    return algorithm_in_batches(problem, Rule(choose), every=every, start=start)
 
 
 def uniform_argmin(costs: Array, uniform: Array) -> Array:

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, float_dtype, has_unknown_variances, measured_problem
 from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
@@ -14,13 +15,13 @@ from jaxbandits.mab._problem.questions.asked import Question, kind_of
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.top_m import TopM
 from jaxbandits.mab._shared.asking import answer_of, asked, has_cleared, question_settings
+from jaxbandits.mab._shared.batches import algorithm_in_batches, one_by_one
 from jaxbandits.mab._shared.confidence import first_pulls, has_separated, stop_settings
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_from_rule,
     argmax,
     argmin,
     estimates,
@@ -58,6 +59,7 @@ def tas(
     epsilon: Array | float = 0.0,
     tracking: TrackingName = "D",
     replan_every: int = 1,
+    every: int = 1,
     start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm that is furthest behind its optimal proportion at the estimates, or one with too few pulls.
@@ -76,6 +78,8 @@ def tas(
             1 / (2 sqrt(K^2 + t)). C needs 20 to 27 % more pulls, since old weights stay in its sum.
         replan_every: pulls between two computations of the weights, an int >= 1. With more than 1 the weights are a
             plan, which a batch of runs makes together: a cheaper algorithm, but another one.
+        every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does, and needs
+            `replan_every` 1. The weights of a batch's beginning are tracked pull by pull.
         start: pulls of each arm before the rule applies, an int >= 1, with unknown variances >= 2. If None, 1; with
             unknown variances 3 with `gk16` and 10 with another threshold.
 
@@ -92,7 +96,7 @@ def tas(
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM, Above, AllGood))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM, Above, AllGood))
     if question is None and has_unknown_variances(problem):
         question = BestArm(epsilon)
     start = first_pulls(problem, start, threshold)
@@ -102,6 +106,7 @@ def tas(
         target = _target(problem, question, delta, threshold)
     checks.one_of("tracking", tracking, TrackingName)
     replan_every = checks.whole("replan_every", replan_every, least=1)
+    require(replan_every == 1 or every == 1, "replan_every", "be 1 with every > 1", replan_every)
     K, dtype = problem.arms, float_dtype(problem)
 
     def weights_of(state: State, estimates: Estimates) -> Array:
@@ -109,15 +114,28 @@ def tas(
             return state.memory.weights
         return target.weights(estimates)
 
+    def next_arm(state: State, weights: Array, lots: Array | tuple[()]) -> tuple[Array, Plan | tuple[()]]:
+        """Returns the next arm, and the memory after its pull."""
+        if tracking == "D":
+            return direct(weights, counts=state.counts, pulls=state.pulls, lots=lots), state.memory
+        tracked = cumulative(state.memory.tracked, weights=weights, pulls=state.pulls)
+        behind = tracked - state.counts.astype(dtype)
+        return argmax(behind, lots), state.memory._replace(tracked=tracked)
+
+    def allot(state: State, estimates: Estimates, number: int) -> tuple[Array, Plan | tuple[()]]:
+        weights = target.weights(estimates)
+
+        def following(i: Array, times: Array, memory: Plan | tuple[()]) -> tuple[Array, Plan | tuple[()]]:
+            at = state._replace(
+                pulls=state.pulls + i.astype(state.pulls.dtype), counts=state.counts + times, memory=memory
+            )
+            return next_arm(at, weights, estimates.lots)
+
+        return one_by_one(following, state.memory, arms=K, pulls=number)
+
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        weights = weights_of(state, estimates)
-        if tracking == "D":
-            arm = direct(weights, counts=state.counts, pulls=state.pulls, lots=estimates.lots)
-        else:
-            tracked = cumulative(state.memory.tracked, weights=weights, pulls=state.pulls)
-            behind = tracked - state.counts.astype(dtype)
-            arm = argmax(behind, estimates.lots)
+        arm, _ = next_arm(state, weights_of(state, estimates), estimates.lots)
         return Choice(one_arm(arm), target.is_reached(state, estimates), target.answer(estimates))
 
     def remember(state: State, estimates: Estimates) -> Plan:
@@ -126,8 +144,9 @@ def tas(
 
     memory = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.full(K, start, dtype))
     memory = () if tracking == "D" and replan_every == 1 else memory
-    rule = Rule(choose, memory, remember if tracking == "C" else None)
-    algorithm = algorithm_from_rule(problem, rule, draws_lots=None if question is None else False, start=start)
+    rule = Rule(choose, memory, remember if tracking == "C" else None, allot=allot)
+    draws_lots = None if question is None else False
+    algorithm = algorithm_in_batches(problem, rule, every=every, draws_lots=draws_lots, start=start)
     if replan_every == 1:
         return algorithm
 

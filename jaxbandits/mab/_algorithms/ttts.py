@@ -10,6 +10,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, law_of, posterior_draws
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._shared.asking import asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -17,8 +18,8 @@ from jaxbandits.mab._shared.confidence import (
     leader_share_at,
     stop_settings,
 )
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
-from jaxbandits.mab._shared.top_two import Pair, coin, pulled_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, argmax, one_arm
+from jaxbandits.mab._shared.top_two import Pair, coin, tossed
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
@@ -35,6 +36,7 @@ def ttts(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
+    every: int = 1,
 ) -> Algorithm:
     """Pulls the best arm of a posterior draw, or of the first further draw that has another best arm, at random.
 
@@ -53,7 +55,7 @@ def ttts(
     Source: Russo (2016), Simple Bayesian algorithms for best-arm identification; the share "ids" You, Qin, Wang and
     Yang (2023), Information-directed selection for top-two algorithms.
     """
-    _, epsilon = asked(problem, question, epsilon, among=())
+    _, epsilon = asked(problem, question, epsilon, every=every, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     posterior_scale = law_of(problem).posterior_scale
@@ -78,10 +80,11 @@ def ttts(
         leader = argmax(posterior_draws(problem, of_draw, counts=estimates.counts, means=estimates.means))
         pair = Pair(leader, challenger_of(of_challenger, estimates, leader))
         share = leader_share_at(problem, leader_share, estimates, *pair)
-        arm = pulled_arm(pair, share, coin(of_coin, share.dtype))
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+        arm, shares = tossed(pair, share, coin(of_coin, share.dtype), problem.arms)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
-    return algorithm_from_rule(problem, Rule(choose))
+    return algorithm_in_batches(problem, Rule(choose), every=every)
 
 
 def log_probabilities_of_best(means: Array, spreads: Array) -> Array:

@@ -9,6 +9,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._shared.asking import asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
@@ -16,8 +17,8 @@ from jaxbandits.mab._shared.confidence import (
     leader_share_at,
     stop_settings,
 )
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
-from jaxbandits.mab._shared.top_two import Pair
+from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, argmax, one_arm
+from jaxbandits.mab._shared.top_two import Pair, shares_of
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
@@ -40,6 +41,7 @@ def ttucb(
     leader_share: Array | LeaderShare = 0.5,
     exponent: Array | float = 1.2,
     slack: Array | float = 1.2,
+    every: int = 1,
 ) -> Algorithm:
     """Pulls the arm with the best upper bound or its challenger, so that the leader's pulls track its share.
 
@@ -60,6 +62,7 @@ def ttucb(
             information-directed share, with which the proportions of pulls tend to the optimal ones.
         exponent: () > 0, constant of the leader's bound.
         slack: () >= 0, constant of the leader's bound.
+        every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm with the best mean.
@@ -72,7 +75,7 @@ def ttucb(
 
     Source: Jourdan and Degenne (2022), Non-asymptotic analysis of a UCB-based top two algorithm, for Gaussian arms.
     """
-    _, epsilon = asked(problem, question, epsilon, among=())
+    _, epsilon = asked(problem, question, epsilon, every=every, among=())
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
     checks.positive("exponent", exponent)
@@ -93,7 +96,9 @@ def ttucb(
         del key
         pair, share = pair_of(estimates)
         arm = jnp.where(_is_due(state.memory, pair.leader, share), *pair)
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        best = argmax(estimates.means, estimates.lots)
+        return Choice(action, stop, best, lambda: shares_of(pair, share, problem.arms))
 
     def remember(state: State, estimates: Estimates) -> Tracking:
         (leader, _), share = pair_of(estimates)
@@ -106,7 +111,8 @@ def ttucb(
     # All arms with a mean above the leader's cost 0, whatever the rewards. Without lots the first of them would always
     # be the challenger.
     # Leaders are counted from the state that observes, which must be the one that pulled.
-    return algorithm_from_rule(problem, Rule(choose, start, remember), draws_lots=True)._replace(needs_order=True)
+    rule = Rule(choose, start, remember)
+    return algorithm_in_batches(problem, rule, every=every, draws_lots=True)._replace(needs_order=True)
 
 
 def _is_due(tracking: Tracking, leader: Array, share: Array) -> Array:

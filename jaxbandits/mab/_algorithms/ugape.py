@@ -7,13 +7,13 @@ from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.asked import Question
 from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import argmax_except, intervals, stop_settings
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_from_rule,
     argmax,
     argmin,
     one_arm,
@@ -31,6 +31,7 @@ def ugape(
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
+    every: int = 1,
 ) -> Algorithm:
     """Pulls the arm J with the smallest B_a = max over c != a of U_c - L_a, or its rival, whichever has fewer pulls.
 
@@ -46,6 +47,7 @@ def ugape(
         threshold: one of `numerics.thresholds` that reads only the pulls. If None, `gk16`, a heuristic. `kl_lucb` is
             proved.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
+        every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm J; for `TopM` bool (K,).
@@ -60,7 +62,7 @@ def ugape(
     Source: Gabillon, Ghavamzadeh and Lazaric (2012), Best arm identification: a unified approach to fixed budget and
     fixed confidence.
     """
-    question, epsilon = asked(problem, question, epsilon, among=(TopM,))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
@@ -92,5 +94,5 @@ def ugape(
         return Choice(one_arm(jnp.where(is_first, first, second)), stop, members)
 
     if question is not None:
-        return algorithm_from_rule(problem, Rule(choose_set), draws_lots=False)
-    return algorithm_from_rule(problem, Rule(choose))
+        return algorithm_in_batches(problem, Rule(choose_set), every=every, draws_lots=False)
+    return algorithm_in_batches(problem, Rule(choose), every=every)

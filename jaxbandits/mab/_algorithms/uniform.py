@@ -1,11 +1,14 @@
 """Uniform sampling: pulls all arms in turn."""
 
-from jaxbandits.base import Algorithm, Array, Key
+import jax.numpy as jnp
+
+from jaxbandits.base import Algorithm, Array, Key, PyTree
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.asked import Question
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import first_pulls, has_separated, stop_settings
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Proposal, Rule, State, argmax, one_arm
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -16,6 +19,7 @@ def uniform(
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
+    every: int = 1,
     start: int | None = None,
 ) -> Algorithm:
     """Pulls the arms in turn until the likelihood ratio against every other answer exceeds the threshold.
@@ -29,6 +33,7 @@ def uniform(
             for others, `student` with unknown variances. Other questions: see `eb_tc`.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
             question.
+        every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does.
         start: pulls of each arm before the rule applies, an int >= 1, with unknown variances >= 2. If None, 1; with
             unknown variances 3 with `gk16` and 10 with another threshold.
 
@@ -43,10 +48,19 @@ def uniform(
 
     Source: baseline of Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
-    question, epsilon = asked(problem, question, epsilon)
+    question, epsilon = asked(problem, question, epsilon, every=every)
+
+    def allot(state: State, estimates: Estimates, number: int) -> tuple[Array, PyTree]:
+        del estimates
+        arms = jnp.arange(problem.arms, dtype=state.pulls.dtype)
+        before, after = ((t + problem.arms - 1 - arms) // problem.arms for t in (state.pulls, state.pulls + number))
+        return after - before, state.memory
+
     if question is not None:
-        in_turn = lambda key, state, estimates: state.pulls % problem.arms  # noqa: E731
-        return algorithm_from_question(problem, question, in_turn, delta=delta, threshold=threshold, start=start)
+        in_turn = lambda key, state, estimates: Proposal(state.pulls % problem.arms)  # noqa: E731
+        return algorithm_from_question(
+            problem, question, in_turn, delta=delta, threshold=threshold, every=every, allot=allot, start=start
+        )
     settings = stop_settings(problem, delta, threshold, epsilon)
     start = first_pulls(problem, start, threshold)
 
@@ -55,4 +69,4 @@ def uniform(
         arm = state.pulls % problem.arms
         return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
 
-    return algorithm_from_rule(problem, Rule(choose), start=start)
+    return algorithm_in_batches(problem, Rule(choose, allot=allot), every=every, start=start)

@@ -6,28 +6,31 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
+from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, measured_problem
 from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import StopSettings, evidence_of, first_pulls, stop_settings
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, one_arm
+from jaxbandits.mab._shared.frame import Allot, Choice, Estimates, Proposal, Rule, State, one_arm
 from jaxbandits.numerics.thresholds import Threshold
 
-PullOf = Callable[[Key, State, Estimates], Array]  # (key, state, estimates) -> arm, int32 ()
+PullOf = Callable[[Key, State, Estimates], Proposal]
 
 
 def asked(
-    problem: Problem, question: Question | None, epsilon: Any, *, among: tuple[type, ...] | None = None
+    problem: Problem, question: Question | None, epsilon: Any, *, every: Any, among: tuple[type, ...] | None = None
 ) -> tuple[Question | None, Any]:
-    """Checks a rule's question.
+    """Checks a rule's question, and its pulls per decision.
 
     Args:
         problem: kind of the rewards.
         question: the question. If None, the best arm.
         epsilon: the rule's own epsilon, for the best arm.
+        every: pulls per decision, an int >= 1.
         among: kinds of questions that the rule answers beside the best arm. If None, all.
 
     Returns:
@@ -37,6 +40,7 @@ def asked(
         ValueError: an argument is out of range, or the rule does not answer the question.
     """
     check_problem(problem)
+    checks.whole("every", every, least=1)
     if question is None:
         return None, epsilon
     check_question(question, problem)
@@ -80,21 +84,23 @@ def algorithm_from_question(
     *,
     delta: Array | float,
     threshold: Threshold | None,
+    every: int,
+    allot: Allot | None = None,
     start: int | None = None,
 ) -> Algorithm:
     """Builds the algorithm that pulls by a function of the estimates, until no alternative is left.
 
-    Ties go to the lowest index. `start` is as for `first_pulls`.
+    Ties go to the lowest index. `allot` is the rule's (`frame.Rule`), `start` as for `first_pulls`.
     """
     start = first_pulls(problem, start, threshold)
     settings = question_settings(problem, question, delta, threshold)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         answer = answer_of(problem, question, estimates)
-        arm = pull_of(key, state, estimates)
-        return Choice(one_arm(arm), has_cleared(settings, question, state, estimates), answer)
+        arm, shares = pull_of(key, state, estimates)
+        return Choice(one_arm(arm), has_cleared(settings, question, state, estimates), answer, shares)
 
-    algorithm = algorithm_from_rule(problem, Rule(choose), draws_lots=False, start=start)
+    algorithm = algorithm_in_batches(problem, Rule(choose, allot=allot), every=every, draws_lots=False, start=start)
     return with_answers(algorithm, problem, question)
 
 

@@ -7,12 +7,13 @@ from jaxbandits.mab._problem.problems import Problem, measured_problem
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
 from jaxbandits.mab._problem.questions.top_m import cheapest_swap, swap_costs
 from jaxbandits.mab._shared.confidence import leader_share_at
-from jaxbandits.mab._shared.frame import Estimates, argmax
-from jaxbandits.mab._shared.top_two import Pair, pulled_arm
+from jaxbandits.mab._shared.frame import Estimates, Proposal, argmax
+from jaxbandits.mab._shared.top_two import Pair, tossed
+from jaxbandits.numerics.indexing import is_entry
 
 
-def directed_arm(problem: Problem, question: Question, estimates: Estimates, uniform: Array) -> Array:
-    """Returns the first arm at which the sum of the parts of the nearest alternative exceeds a share of its cost.
+def directed_arm(problem: Problem, question: Question, estimates: Estimates, uniform: Array) -> Proposal:
+    """Proposes the first arm at which the sum of the parts of the nearest alternative exceeds a share of its cost.
 
     Args:
         problem: kind of the rewards.
@@ -21,13 +22,18 @@ def directed_arm(problem: Problem, question: Question, estimates: Estimates, uni
         uniform: float (), the share, in [0, 1).
 
     Returns:
-        int32 (); where the alternative costs nothing, the arm whose label it changes.
+        Proposal; where the alternative costs nothing, of the arm whose label it changes.
     """
     problem = measured_problem(problem, estimates.variances)
     nearest = kind_of(question).nearest(question, problem, estimates.counts, estimates.means)
     total = jnp.sum(nearest.parts)
     exceeds = jnp.cumsum(nearest.parts) > uniform * total
-    return jnp.where(total > 0, argmax(exceeds), nearest.arm)
+
+    def shares() -> Array:
+        alone = is_entry(nearest.arm, nearest.parts).astype(total.dtype)
+        return jnp.where(total > 0, nearest.parts / total, alone)
+
+    return Proposal(jnp.where(total > 0, argmax(exceeds), nearest.arm), shares)
 
 
 def swapped_arm(
@@ -38,8 +44,8 @@ def swapped_arm(
     share: Array | float | str,
     penalty: float,
     uniform: Array,
-) -> Array:
-    """Returns an arm of a set, or an arm outside it, of the pair that is hardest to tell apart.
+) -> Proposal:
+    """Proposes an arm of a set, or an arm outside it, of the pair that is hardest to tell apart.
 
     Args:
         problem: kind of the rewards.
@@ -50,7 +56,7 @@ def swapped_arm(
         uniform: float (), the coin.
 
     Returns:
-        int32 ().
+        Proposal.
     """
     counts = estimates.counts
     costs = swap_costs(measured_problem(problem, estimates.variances), members, counts, estimates.means)
@@ -58,4 +64,4 @@ def swapped_arm(
         costs = costs + penalty * jnp.log(counts[:, None] * counts[None] / (counts[:, None] + counts[None]))
     swap = cheapest_swap(costs)
     share = leader_share_at(problem, share, estimates, swap.inside, swap.outside)
-    return pulled_arm(Pair(swap.inside, swap.outside), share, uniform)
+    return tossed(Pair(swap.inside, swap.outside), share, uniform, problem.arms)

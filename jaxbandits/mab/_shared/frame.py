@@ -57,6 +57,18 @@ class Choice(NamedTuple):
     action: Pull
     stop: Array  # bool ()
     answer: Array  # int32 (), an arm; bool (K,) where the answer is a set
+    # () -> float (K,), proportions in which a batch is divided; None if all its pulls are of the action's first arm
+    shares: Callable[[], Array] | None = None
+
+
+class Proposal(NamedTuple):
+    """Next arm of a rule."""
+
+    arm: Array  # int32 ()
+    shares: Callable[[], Array] | None = None  # as for `Choice`
+
+
+Allot = Callable[[State, Estimates, int], tuple[Array, PyTree]]
 
 
 class Rule(NamedTuple):
@@ -70,6 +82,12 @@ class Rule(NamedTuple):
     # on the order of the rewards. The state has the counts and sums after the round and the memory before it. Rewards
     # of 0 pulls must leave every bit of the memory unchanged.
     learn: Callable[[State, Pull, Rewards], PyTree] | None = None
+    # The last two are for batches (`batches.algorithm_in_batches`), which call neither `remember` nor `learn`.
+    # (state, estimates, number of pulls) -> the pulls of each arm int32 (K,), and the memory after them; None if they
+    # are divided by the shares of `choose`
+    allot: Allot | None = None
+    # (state, arms bool (K,)) -> memory once all pulls of these arms in a batch are made; None if it never changes
+    end: Callable[[State, Array], PyTree] | None = None
 
 
 def algorithm_from_rule(
@@ -103,8 +121,6 @@ def algorithm_from_rule(
         is_known = not has_unknown_variances(problem)
         require(is_known, "problem", "have a noise_scale, since this rule estimates no variances", problem)
         start = 1
-    elif has_unknown_variances(problem):
-        assert in_turn
     K, slot_per_arm = problem.arms, leap > 1
     slots = K if slot_per_arm else slots
     draws_lots = law_of(problem).ties if draws_lots is None else draws_lots
@@ -116,7 +132,7 @@ def algorithm_from_rule(
     def decide(key: Key, state: State) -> Decision:
         choice = rule.choose(key, state, estimates(problem, state))
         if not in_turn:
-            return Decision(*choice)
+            return Decision(choice.action, choice.stop, choice.answer)
         is_first = state.pulls < start * K
         turn = jnp.minimum(state.pulls, K - 1) if start == 1 else state.pulls % K
         first = one_arm(turn.astype(jnp.int32), slots)

@@ -12,12 +12,12 @@ from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_
 from jaxbandits.mab._problem.questions.above import check_mean
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._shared.asking import with_answers
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_from_rule,
     argmax,
     estimates,
     one_arm,
@@ -36,7 +36,7 @@ class Labels(NamedTuple):
 
 
 def algorithm_from_labels(
-    problem: Problem, index: Index, *, level: Array | float, delta: Array | float, all_arms: Any
+    problem: Problem, index: Index, *, level: Array | float, delta: Array | float, all_arms: Any, every: int
 ) -> Algorithm:
     """Builds the algorithm that labels arms by the intervals mean +- noise_scale sqrt(2 log(4 K N^2 / delta) / N).
 
@@ -49,6 +49,7 @@ def algorithm_from_labels(
         level: () in units of reward, inside the range of the means.
         delta: () in (0, 1).
         all_arms: bool, whether it goes on after the first good arm.
+        every: pulls per decision, all of one arm, which is looked at after the last of them.
 
     Returns:
         Algorithm with actions `Pull` of one slot. Answers are int32 (), an arm, or K if no arm is good; with `all_arms`
@@ -61,19 +62,26 @@ def algorithm_from_labels(
     check_mean("level", level, problem)
     checks.probability("delta", delta)
     checks.flag("all_arms", all_arms)
+    checks.whole("every", every, least=1)
     K, dtype, sigma = problem.arms, float_dtype(problem), scale(problem)
     level, constant = jnp.asarray(level, dtype), jnp.log(4 * K / jnp.asarray(delta, dtype))
 
     def radii(counts: Array) -> Array:
         return sigma * jnp.sqrt(2 * (constant + 2 * jnp.log(counts)) / counts)
 
-    def learn(state: State, action: Pull, rewards: Rewards) -> Labels:
+    def look(state: State, among: Callable[[Array], Array]) -> Labels:
         labels, now = state.memory, estimates(problem, state)
-        looked = labels.is_open & is_entry(action.arms[0], now.means) & (rewards.times[0] > 0)
+        looked = among(labels.is_open)
         radius = radii(now.counts)
         is_bad = looked & (now.means + radius < level)
         is_good = looked & ~is_bad & (now.means - radius >= level)
         return Labels(labels.is_open & ~is_bad & ~is_good, jnp.where(is_good, state.pulls, labels.good_at))
+
+    def learn(state: State, action: Pull, rewards: Rewards) -> Labels:
+        return look(state, lambda arms: arms & is_entry(action.arms[0], arms) & (rewards.times[0] > 0))
+
+    def end(state: State, pulled: Array) -> Labels:
+        return look(state, lambda arms: arms & pulled)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
@@ -88,5 +96,6 @@ def algorithm_from_labels(
         return Choice(one_arm(arm), jnp.any(is_good) | none_is_open, answer)
 
     start = Labels(jnp.ones(K, bool), jnp.zeros(K, int))
-    algorithm = algorithm_from_rule(problem, Rule(choose, start, learn=learn), in_turn=False, draws_lots=False)
+    rule = Rule(choose, start, learn=learn, end=end)
+    algorithm = algorithm_in_batches(problem, rule, every=every, in_turn=False, draws_lots=False)
     return algorithm if all_arms else with_answers(algorithm, problem, GoodArm(level))

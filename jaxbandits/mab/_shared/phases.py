@@ -6,6 +6,7 @@ reach the same count.
 
 from collections.abc import Sequence
 from fractions import Fraction
+from itertools import pairwise
 from typing import NamedTuple
 
 import jax.numpy as jnp
@@ -146,22 +147,29 @@ def merged(targets: Array) -> Schedule:
     return Schedule(jnp.where(is_over, targets[-1], ends), jnp.where(is_over, 1, sizes), phases)
 
 
-def sequential_halving_schedule(K: int, horizon: Array | int) -> Schedule:
-    """Computes the R = ceil(log2 K) phases of sequential halving.
+def halved(K: int, m: int = 1) -> list[int]:
+    """Returns the sizes K, ceil(K / 2), .. down to m, at least which each keeps."""
+    sizes = [K]
+    while sizes[-1] > m:
+        sizes.append(max(m, -(-sizes[-1] // 2)))
+    return sizes
 
-    Phase r makes floor(T / (|S_r| R)) pulls of every arm of S_r, and keeps ceil(|S_r| / 2) of them.
+
+def sequential_halving_schedule(K: int, horizon: Array | int, m: int = 1) -> Schedule:
+    """Computes the R phases of sequential halving, which end with m arms.
+
+    Phase r makes floor(T / (|S_r| R)) pulls of every arm of S_r, and keeps max(m, ceil(|S_r| / 2)) of them.
     """
-    rounds, kept, pulls = (K - 1).bit_length(), K, 0
+    sizes, pulls = halved(K, m), 0
     phases = []
-    for _ in range(rounds):
-        pulls += horizon // (kept * rounds)
-        kept = -(-kept // 2)
+    for size, kept in pairwise(sizes):
+        pulls += horizon // (size * (len(sizes) - 1))
         phases.append(Phase(pulls, kept))
     return schedule_of(phases)
 
 
 def schedule_of(phases: Sequence[Phase]) -> Schedule:
-    """Returns the schedule of a list of phases, the last of which keeps one arm."""
+    """Returns the schedule of a list of phases."""
     targets = jnp.asarray([phase.pulls for phase in phases] + [phases[-1].pulls], jnp.int32)
     sizes = jnp.asarray([phase.kept for phase in phases] + [1], jnp.int32)
     return Schedule(targets, sizes, len(phases))

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     StopSettings,
@@ -17,7 +18,7 @@ from jaxbandits.mab._shared.confidence import (
     leader_share_at,
     stop_settings,
 )
-from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
+from jaxbandits.mab._shared.frame import Choice, Estimates, Proposal, Rule, State, argmax, one_arm
 from jaxbandits.numerics.thresholds import Threshold
 
 
@@ -33,9 +34,15 @@ def coin(key: Key, dtype: jnp.dtype) -> Array:
     return jax.random.uniform(key, (), dtype)
 
 
-def pulled_arm(pair: Pair, share: Array, uniform: Array) -> Array:
-    """Returns the leader if the uniform number is below its share, otherwise the challenger, int32 ()."""
-    return jnp.where(uniform < share, pair.leader, pair.challenger)
+def tossed(pair: Pair, share: Array, uniform: Array, K: int) -> Proposal:
+    """Proposes the leader if the uniform number is below its share, otherwise the challenger."""
+    return Proposal(jnp.where(uniform < share, pair.leader, pair.challenger), lambda: shares_of(pair, share, K))
+
+
+def shares_of(pair: Pair, share: Array | float, K: int) -> Array:
+    """Returns the shares of all arms, given the leader's, float (K,)."""
+    arms, share = jnp.arange(K, dtype=jnp.int32), jnp.asarray(share)
+    return jnp.where(arms == pair.leader, share, jnp.where(arms == pair.challenger, 1 - share, 0))
 
 
 def algorithm_from_pair(
@@ -46,6 +53,7 @@ def algorithm_from_pair(
     threshold: Threshold | None,
     epsilon: Array | float,
     leader_share: Array | LeaderShare,
+    every: int,
     start: int | None = None,
 ) -> Algorithm:
     """Builds the algorithm whose leader and challenger depend only on the estimates; `start` as for `first_pulls`."""
@@ -56,7 +64,8 @@ def algorithm_from_pair(
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         pair = pair_of(settings, estimates)
         share = leader_share_at(problem, leader_share, estimates, *pair)
-        arm = pulled_arm(pair, share, coin(key, estimates.means.dtype))
-        return Choice(one_arm(arm), has_separated(settings, state, estimates), argmax(estimates.means, estimates.lots))
+        arm, shares = tossed(pair, share, coin(key, estimates.means.dtype), problem.arms)
+        action, stop = one_arm(arm), has_separated(settings, state, estimates)
+        return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
-    return algorithm_from_rule(problem, Rule(choose), start=start)
+    return algorithm_in_batches(problem, Rule(choose), every=every, start=start)

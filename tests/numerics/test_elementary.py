@@ -1,0 +1,71 @@
+"""Logarithms and exponentials of few operations against values worked out with 60 digits."""
+
+from decimal import Decimal, localcontext
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxbandits.numerics import elementary
+
+EXACT = {
+    "log": lambda x: x.ln(),
+    "log1p": lambda x: (1 + x).ln(),
+    "expm1": lambda x: x.exp() - 1,
+    "log1p_deficit": lambda x: x - (1 + x).ln(),
+}
+ERROR = {"log1p": 4e-16, "expm1": 6e-16, "log1p_deficit": 2e-15}  # relative, in float64
+
+
+def compute(name, x):
+    extra = (1 + x,) if name == "log1p_deficit" else ()
+    return np.asarray(jax.jit(getattr(elementary, name))(x, *extra))
+
+
+def points():
+    rng = np.random.default_rng(0)
+    tiny = 10.0 ** rng.uniform(-20, 0, 300) * rng.choice([-1, 1], 300)
+    return np.concatenate([tiny * (1 - 1e-9), rng.uniform(-0.6, 0.6, 500), rng.uniform(-1, 3, 300)])
+
+
+@pytest.mark.parametrize(("name", "most"), [("log1p", 1e300), ("expm1", 690), ("log1p_deficit", 1e5)])
+def test_relative_error(name, most):
+    x = np.concatenate([points(), np.geomspace(1e-3, most, 300)])
+    if name == "expm1":
+        x = np.concatenate([x, -np.geomspace(1e-3, 1e4, 300)])
+    with localcontext(prec=60):
+        exact = np.array([float(EXACT[name](Decimal(value))) for value in x])
+    np.testing.assert_allclose(compute(name, x), exact, rtol=ERROR[name], atol=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_log_is_right_to_an_ulp(dtype):
+    rng = np.random.default_rng(1)
+    x = np.concatenate([rng.random(50_000), np.exp(20 * rng.normal(size=50_000)), 1 + 1e-6 * rng.normal(size=1000)])
+    x = np.append(x, [1.0, np.finfo(dtype).tiny, np.finfo(dtype).max / 2]).astype(dtype)
+    exact = np.log(x.astype(float))
+    ours = compute("log", x)
+    assert ours.dtype == dtype
+    assert np.all(np.abs(ours - exact) <= 1.5 * np.spacing(np.abs(exact.astype(dtype))) + 2e-16)
+
+
+@pytest.mark.parametrize("name", ["log1p", "expm1", "log1p_deficit"])
+def test_in_float32(name):
+    x = points().astype(np.float32)
+    with localcontext(prec=60):
+        exact = np.array([float(EXACT[name](Decimal(float(value)))) for value in x])
+    ours = compute(name, x)
+    assert ours.dtype == np.float32
+    np.testing.assert_allclose(ours, exact, rtol=4e-6, atol=1e-37)  # subnormal numbers are 0
+
+
+@pytest.mark.parametrize("name", ["log", "log1p", "log1p_deficit"])
+def test_logarithm_of_no_positive_number_is_nan(name):
+    x = np.array([np.nan, -3.0, np.inf]) if name == "log" else np.array([np.nan, -4.0, np.inf])
+    assert np.all(np.isnan(compute(name, x)))
+
+
+def test_exponential_at_the_ends():
+    x = jnp.array([np.nan, -np.inf, np.inf, 0.0, 701.0, -1e4])
+    np.testing.assert_array_equal(compute("expm1", x), [np.nan, -1, np.inf, 0, np.inf, -1])
