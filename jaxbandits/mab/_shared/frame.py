@@ -183,10 +183,14 @@ def estimates(problem: Problem, state: State) -> Estimates:
     counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
     # Lots depend on the pulls and not on the round, so leaps draw the same ones.
     lots = () if isinstance(state.ties, tuple) else unfused(ties.lots(state.ties, state.pulls))
-    variances = ()
-    if isinstance(state.sums, Moments):
-        variances = moments.variances(problem, state.sums, counts)
-    return Estimates(state.pulls, counts, total_rewards(problem, state) / counts, lots, variances)
+    return Estimates(
+        state.pulls, counts, total_rewards(problem, state) / counts, lots, variances_at(problem, state, counts)
+    )
+
+
+def variances_at(problem: Problem, state: State, counts: Array) -> Array | tuple[()]:
+    """Returns the empirical variances, float (K,), at counts of at least 1; () if variances are known."""
+    return moments.variances(problem, state.sums, counts) if isinstance(state.sums, Moments) else ()
 
 
 def total_rewards(problem: Problem, state: State) -> Array:

@@ -16,7 +16,8 @@ from jaxbandits.mab._problem.laws.gaussian import CostName
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.numerics.normal import normal, normals_and_uniforms
 
-STEPS = 12  # steps of Newton's method from each end: relative error of a cost 1e-12
+# Relative error of a cost 4e-16, in 4 10^5 random pairs with pulls to 1e5; with 7 steps 3e-9, with 5 steps 4e-5.
+STEPS = 8  # steps of Newton's method from each end
 
 
 @static_fields("arms", "cost", "dtype")
