@@ -50,7 +50,7 @@ def test_costs_against_a_grid_and_the_roots_of_the_cubic(cost):
     ours, shares = pair_costs(cost, N, m, v)
     single, _ = pair_costs(cost, *(x.astype(np.float32) for x in (N, m, v)))
     for n in range(len(N)):
-        theirs = reference.swap(cost, N[n], m[n], v[n], 0, 1)
+        theirs = reference.swap(cost, N[n], m[n], v[n], (0, 1))
         np.testing.assert_allclose(ours[n], theirs, rtol=1e-9)
         np.testing.assert_allclose(single[n], theirs, rtol=2e-4)
         if theirs > 0:

@@ -30,8 +30,9 @@ def stationary(share: float, gap: float, v: float, w: float) -> list[float]:
     return [min(max(u, 0.0), gap) for u in real]
 
 
-def swap(cost: str, N, m, v, i: int, j: int) -> float:
-    """Returns the smallest evidence against means with lambda_i <= lambda_j."""
+def swap(cost: str, N, m, v, pair: tuple[int, int]) -> float:
+    """Returns the smallest evidence against means with lambda_i <= lambda_j, for the pair (i, j)."""
+    i, j = pair
     if m[i] <= m[j]:
         return 0.0
     if cost == "plug-in":
@@ -62,7 +63,7 @@ def eb_tci(cost: str):
         del t
         best = int(np.argmax(m))
         others = [j for j in range(len(N)) if j != best]
-        rival = min(others, key=lambda j: (swap(cost, N, m, v, best, j) + log(N[j]), j))
+        rival = min(others, key=lambda j: (swap(cost, N, m, v, (best, j)) + log(N[j]), j))
         return best if coin < 0.5 else rival
 
     return rule
@@ -87,7 +88,9 @@ def run(tape, rule, *, cost: str, start: int, delta: float, rounds: int, coins, 
         if level is None:
             best = int(np.argmax(m))
             answer = best
-            costs = [(swap(cost, N, m, v, best, j), at(N[[best, j]])) for j in range(K) if j != best and t >= start * K]
+            costs = [
+                (swap(cost, N, m, v, (best, j)), at(N[[best, j]])) for j in range(K) if j != best and t >= start * K
+            ]
         else:
             answer = [bool(x > level) for x in m]
             costs = [(moved(cost, N[a], m[a], v[a], level), at(N[[a]])) for a in range(K) if t >= start * K]

@@ -1,4 +1,4 @@
-"""Normal rewards, and the functions of those of known variance."""
+"""Normal rewards, and the functions of their law where the variance is known."""
 
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
