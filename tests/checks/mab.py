@@ -16,12 +16,15 @@ INSTANCE = mab.Instance(PROBLEM, MEANS)
 DEFAULT = {"dtype": ("none",)}
 TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1, "every": 2}
 TOP_TWO = TEST | {"leader_share": 0.5}
-ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0}
+ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0, "start": 4}
+TIMED = {"means": MEANS, "question": mab.TopM(2), "leader_share": None, "epsilon": 0.0}
 UNASKED = {"question": None}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
 GOOD = {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "all_arms": True, "every": 2}
 LEVEL = {"level": ("negative", "zero")}  # normal rewards may have any mean
 STARTED = {"start": 4}
+LEARNT = {"problem": ("noise_scale, number",)}  # a number is the noise_scale of another problem
+KNOWN = {"means": MEANS, "noise_scale": 1.0, "sd": None, "cost": "adaptive", "least_variance": 0.0, "dtype": "float64"}
 OPTIONAL = {"threshold": ("none",), "question": ("none",), "start": ("none",)}
 
 
@@ -41,18 +44,20 @@ CALLS = {
     "bernoulli": Call(mab.bernoulli, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "characteristic_time": Call(
         mab.characteristic_time,
-        {"problem": PROBLEM, "means": MEANS, "question": None, "leader_share": 0.5, "epsilon": 0.1},
-        fine={"leader_share": ("none",), "question": ("none",)},
+        {"problem": PROBLEM, "means": MEANS, "question": None, "leader_share": 0.5, "epsilon": 0.1, "sd": None},
+        fine={"leader_share": ("none",), "question": ("none",), "sd": ("none",)},
     ),
     "characteristic_time, question": Call(
         mab.characteristic_time,
-        {"problem": PROBLEM, "means": MEANS, "question": mab.TopM(2), "leader_share": None, "epsilon": 0.0},
-        fine={"leader_share": ("none",), "question": ("none",)},
+        TIMED | {"problem": PROBLEM, "sd": None},
+        fine={"leader_share": ("none",), "question": ("none",), "sd": ("none",)},
     ),
     "characteristic_time, sd": Call(
-        mab.characteristic_time, {"problem": SPREAD, "means": MEANS, "question": None, "epsilon": 0.1, "sd": MEANS}
+        mab.characteristic_time,
+        TIMED | {"problem": SPREAD, "sd": MEANS},
+        fine=LEARNT | {"leader_share": ("none",), "question": ("none",)},
     ),
-    "eb_tci, start": Call(mab.eb_tci, TEST | {"problem": SPREAD, "start": 4}, fine=OPTIONAL),
+    "eb_tci, variances": Call(mab.eb_tci, TOP_TWO | UNASKED | STARTED | {"problem": SPREAD}, fine=OPTIONAL | LEARNT),
     "eb_tc": Call(mab.eb_tc, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
     "eb_tc, question": Call(mab.eb_tc, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
     "eb_tci": Call(mab.eb_tci, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
@@ -78,11 +83,11 @@ CALLS = {
         # A list, too, is a table: the rewards of each arm, as many as there are.
         fine={"rewards": ("nan_inside", "ragged"), "algorithm": ("none",), "dtype": ("none",)},
     ),
-    "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
+    "gaussian": Call(mab.gaussian, KNOWN, fine=DEFAULT | {"sd": ("none",)}),
     "gaussian, sd": Call(
         mab.gaussian,
-        {"means": MEANS, "sd": MEANS, "cost": "plug-in", "least_variance": 0.1, "dtype": "float64"},
-        fine=DEFAULT,
+        KNOWN | {"sd": MEANS, "cost": "plug-in", "least_variance": 0.1},
+        fine=DEFAULT | {"sd": ("none",)},
     ),
     "bounded": Call(mab.bounded, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "exponential": Call(mab.exponential, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),

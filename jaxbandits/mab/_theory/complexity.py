@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -67,10 +67,10 @@ def characteristic_time(
     """
     check_problem(problem)
     means = checked_means("means", problem, means)
-    law = problem
+    sds: Any = ()
     if has_unknown_variances(problem):
         require(sd is not None, "sd", "be given with unknown variances", sd)
-        law = measured_problem(problem, checked_sd("sd", problem, sd) ** 2)
+        sds = checked_sd("sd", problem, sd)
         # The solver of a question takes the place of the equation of the best arm.
         question, epsilon = (BestArm(epsilon), 0.0) if question is None else (question, epsilon)
     else:
@@ -79,7 +79,8 @@ def characteristic_time(
         check_question(question, problem)
         require(leader_share is None, "leader_share", "be None with a question", leader_share)
         require_no_epsilon(epsilon)
-        return kind_of(question).characteristic_time(question, law, means, SOLVER_STEPS)
+        measured = problem if isinstance(sds, tuple) else measured_problem(problem, sds**2)
+        return kind_of(question).characteristic_time(question, measured, means, SOLVER_STEPS)
     share = None
     if leader_share is not None:
         checks.probability("leader_share", leader_share)
