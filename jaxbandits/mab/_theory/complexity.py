@@ -33,11 +33,11 @@ SOLVER_STEPS = 30  # steps for `TopM` and `AllGood`: a certified gap of 1e-14 in
 def characteristic_time(
     problem: Problem,
     means: Array,
+    sd: Array | Sequence[float] | None = None,
     *,
     question: Question | None = None,
     leader_share: Array | float | None = None,
     epsilon: Array | float = 0.0,
-    sd: Array | Sequence[float] | None = None,
 ) -> CharacteristicTime:
     """Computes 1 / T = max over w of the smallest sum_a w_a kl(mu_a, lambda_a) over means lambda with another answer.
 
@@ -46,13 +46,14 @@ def characteristic_time(
     Args:
         problem: any problem of this family.
         means: float (K,), the truth.
+        sd: float (K,), positive, the true standard deviations of arms of unknown variance. Otherwise None, or () as in
+            an `Instance`, of which this takes all fields: `characteristic_time(*instance)`. The adaptive cost gives the
+            time of learners that do not know them, the plug-in cost of those that do.
         question: the question. If None, the best arm.
         leader_share: () in (0, 1), share of the best arm, as for top-two rules. If None, the optimal one. None with a
             question.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only; 0 with a
             question.
-        sd: float (K,), positive, the true standard deviations of arms of unknown variance. Otherwise None. The
-            adaptive cost gives the time of learners that do not know them, the plug-in cost of those that do.
 
     Returns:
         CharacteristicTime. Both certificates hold for any weights, so they also bound the error of T: about 1e-10 of
@@ -67,14 +68,15 @@ def characteristic_time(
     """
     check_problem(problem)
     means = checked_means("means", problem, means)
+    has_none = sd is None or (isinstance(sd, tuple) and sd == ())
     sds: Any = ()
     if has_unknown_variances(problem):
-        require(sd is not None, "sd", "be given with unknown variances", sd)
+        require(not has_none, "sd", "be given with unknown variances", sd)
         sds = checked_sd("sd", problem, sd)
         # The solver of a question takes the place of the equation of the best arm.
         question, epsilon = (BestArm(epsilon), 0.0) if question is None else (question, epsilon)
     else:
-        require(sd is None, "sd", "be None unless variances are unknown", sd)
+        require(has_none, "sd", "be None unless variances are unknown", sd)
     if question is not None:
         check_question(question, problem)
         require(leader_share is None, "leader_share", "be None with a question", leader_share)
