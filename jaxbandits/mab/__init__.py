@@ -89,7 +89,9 @@ end in mid-turn. In `tas` and `ugape` the first of equal counts comes first. `un
 arms in the order of their numbers. `discounted_ucb` and `sliding_window_ucb` also discard these pulls in that order.
 
 `mab.gaussian(means, noise_scale=1.0)`, `mab.bernoulli(means)`, `mab.poisson(means)` and `mab.exponential(means)` make
-instances from any means. `mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the
+instances from any means. With `mab.gaussian(means, sd=(1.0, 0.5))` every arm has a standard deviation of its own, which
+`uniform`, `tas`, `eb_tc`, `eb_tci` and `t3c` estimate (`mab.Gaussian(arms, noise_scale=None)`); other rules refuse it.
+`mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the
 divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
 sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
 take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
@@ -135,7 +137,7 @@ from jaxbandits.mab._algorithms.ucb1 import ucb1
 from jaxbandits.mab._algorithms.ucb_e import ucb_e
 from jaxbandits.mab._algorithms.ugape import ugape
 from jaxbandits.mab._algorithms.uniform import uniform
-from jaxbandits.mab._problem.environment import Pull, Rewards, environment
+from jaxbandits.mab._problem.environment import Pull, Rewards, SquaredRewards, environment
 from jaxbandits.mab._problem.instances import (
     Instance,
     audibert1,
@@ -186,6 +188,7 @@ __all__ = [
     "Poisson",
     "Pull",
     "Rewards",
+    "SquaredRewards",
     "TopM",
     "apt",
     "apt_g",

@@ -9,18 +9,23 @@ from jaxbandits import mab
 from jaxbandits.numerics import thresholds
 
 PROBLEM = mab.Gaussian(3, 1.0, jnp.float64)
+SPREAD = mab.Gaussian(3, None, jnp.float64)
 ONES = mab.Bernoulli(3, jnp.float64)
 MEANS = jnp.asarray(np.array([0.2, 0.7, 0.4]))
 INSTANCE = mab.Instance(PROBLEM, MEANS)
 DEFAULT = {"dtype": ("none",)}
 TEST = {"problem": PROBLEM, "delta": 0.1, "threshold": thresholds.gk16(arms=3), "epsilon": 0.1, "every": 2}
 TOP_TWO = TEST | {"leader_share": 0.5}
-ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0}
+ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0, "start": 4}
+TIMED = {"means": MEANS, "question": mab.TopM(2), "leader_share": None, "epsilon": 0.0}
 UNASKED = {"question": None}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
 GOOD = {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "all_arms": True, "every": 2}
 LEVEL = {"level": ("negative", "zero")}  # normal rewards may have any mean
-OPTIONAL = {"threshold": ("none",), "question": ("none",)}
+STARTED = {"start": 4}
+LEARNT = {"problem": ("noise_scale, number",)}  # a number is the noise_scale of another problem
+KNOWN = {"means": MEANS, "noise_scale": 1.0, "sd": None, "cost": "adaptive", "least_variance": 0.0, "dtype": "float64"}
+OPTIONAL = {"threshold": ("none",), "question": ("none",), "start": ("none",)}
 
 
 def _tested(factory, **more):
@@ -39,17 +44,23 @@ CALLS = {
     "bernoulli": Call(mab.bernoulli, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "characteristic_time": Call(
         mab.characteristic_time,
-        {"problem": PROBLEM, "means": MEANS, "question": None, "leader_share": 0.5, "epsilon": 0.1},
-        fine={"leader_share": ("none",), "question": ("none",)},
+        {"problem": PROBLEM, "means": MEANS, "question": None, "leader_share": 0.5, "epsilon": 0.1, "sd": None},
+        fine={"leader_share": ("none",), "question": ("none",), "sd": ("none",)},
     ),
     "characteristic_time, question": Call(
         mab.characteristic_time,
-        {"problem": PROBLEM, "means": MEANS, "question": mab.TopM(2), "leader_share": None, "epsilon": 0.0},
-        fine={"leader_share": ("none",), "question": ("none",)},
+        TIMED | {"problem": PROBLEM, "sd": None},
+        fine={"leader_share": ("none",), "question": ("none",), "sd": ("none",)},
     ),
-    "eb_tc": Call(mab.eb_tc, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "characteristic_time, sd": Call(
+        mab.characteristic_time,
+        TIMED | {"problem": SPREAD, "sd": MEANS},
+        fine=LEARNT | {"leader_share": ("none",), "question": ("none",)},
+    ),
+    "eb_tci, variances": Call(mab.eb_tci, TOP_TWO | UNASKED | STARTED | {"problem": SPREAD}, fine=OPTIONAL | LEARNT),
+    "eb_tc": Call(mab.eb_tc, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
     "eb_tc, question": Call(mab.eb_tc, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
-    "eb_tci": Call(mab.eb_tci, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "eb_tci": Call(mab.eb_tci, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
     "eb_tci, question": Call(mab.eb_tci, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
     "environment": Call(
         mab.environment,
@@ -72,7 +83,12 @@ CALLS = {
         # A list, too, is a table: the rewards of each arm, as many as there are.
         fine={"rewards": ("nan_inside", "ragged"), "algorithm": ("none",), "dtype": ("none",)},
     ),
-    "gaussian": Call(mab.gaussian, {"means": MEANS, "noise_scale": 1.0, "dtype": "float64"}, fine=DEFAULT),
+    "gaussian": Call(mab.gaussian, KNOWN, fine=DEFAULT | {"sd": ("none",)}),
+    "gaussian, sd": Call(
+        mab.gaussian,
+        KNOWN | {"sd": MEANS, "cost": "plug-in", "least_variance": 0.1},
+        fine=DEFAULT | {"sd": ("none",)},
+    ),
     "bounded": Call(mab.bounded, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "exponential": Call(mab.exponential, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
     "poisson": Call(mab.poisson, {"means": MEANS, "dtype": "float64"}, fine=DEFAULT),
@@ -112,13 +128,13 @@ CALLS = {
     "lucb": _tested(mab.lucb, **UNASKED),
     "successive_elimination": Call(mab.successive_elimination, {"problem": PROBLEM, "delta": 0.1}),
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
-    "t3c": Call(mab.t3c, TOP_TWO | UNASKED, fine=OPTIONAL),
+    "t3c": Call(mab.t3c, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
     "t3c, question": Call(mab.t3c, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
-    "tas": _tested(mab.tas, **UNASKED, tracking="D", replan_every=1),
+    "tas": _tested(mab.tas, **UNASKED, **STARTED, tracking="D", replan_every=1),
     "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
     "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape, **UNASKED),
-    "uniform": _tested(mab.uniform, **UNASKED),
+    "uniform": _tested(mab.uniform, **UNASKED, **STARTED),
     "bayes_ucb": Call(
         mab.bayes_ucb, {"problem": PROBLEM, "factor": mab.LogFactor(100, 5.0)}, fine={"factor": ("none",)}
     ),

@@ -78,6 +78,14 @@ CALLS = {
         )
         for made in (thresholds.poisson_mixture, thresholds.exponential_mixture)
     },
+    "student": Call(
+        thresholds.student,
+        {"prior": 2.0, "arms": 3, "comparisons": 2.0},
+        fine={"arms": ("none",), "comparisons": ("none",)},
+    ),
+    "uv_box": Call(
+        thresholds.uv_box, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",), "comparisons": ("none",)}
+    ),
     "kk_all": Call(thresholds.kk_all, {"arms": 3}),
     "ellipsoid": Call(
         thresholds.ellipsoid,

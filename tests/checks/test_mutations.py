@@ -40,7 +40,19 @@ WORD, NUMBER = "no such word", 1.5
 # Arguments that may be 0, by name; and such arguments of some functions alone.
 ZERO = {
     *("absolute_tolerance", "action", "answer", "base", "beta", "epsilon", "first_center", "forced_offset", "gamma"),
-    *("glr_ridge", "growth", "jitter", "lil_beta", "lil_epsilon", "log_det", "log_sets", "logdet", "min_gap", "mix"),
+    *(
+        "glr_ridge",
+        "growth",
+        "jitter",
+        "least_variance",
+        "lil_beta",
+        "lil_epsilon",
+        "log_det",
+        "log_sets",
+        "logdet",
+        "min_gap",
+        "mix",
+    ),
     *("norm_bound", "observation", "rho", "row", "seed", "sharpness", "slack", "start"),
     *("feedback.corrupted.budget", "feedback.delayed.delay", "Geometric.mean", "Geometric.most"),
     *("mab.kl_ucb.c", "fullbandit.hardness.gap", "fullbandit.synthetic.gap", "fullbandit.icb_bound.hardness"),
@@ -52,6 +64,7 @@ ZERO = {
 }
 NOT_ZERO = {"fullbandit.sa_foa.epsilon", "linear.theorem2_bound.norm_bound", "linear.theorem2_ridge_limit.norm_bound"}
 NOT_ZERO |= {"mab.exp3.gamma", "mab.exp3_ix.gamma", "mab.m_ucb.gamma"}
+NOT_ZERO |= {f"mab.{rule}.start" for rule in ("eb_tc", "eb_tci", "t3c", "tas", "uniform")}
 # Numbers of a bounded range, with one that is too large.
 TOO_LARGE = dict.fromkeys(("average", "delta", "delta_prime", "discount", "leader_share", "rounding"), 1.0)
 TOO_LARGE |= dict.fromkeys(("fullbandit.saqm.alpha", "fullbandit.saqm_rule.alpha", "fullbandit.saqm_bound.alpha"), 1.1)

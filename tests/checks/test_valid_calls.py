@@ -94,10 +94,22 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "exchange_width": ("rows",),
     },
     "kernel": {"Matern": ("nu",)},
-    "mab": {"gaussian": ("noise_scale",), "lil_ucb_constants": ("delta",), "m_ucb_constants": ("smallest_change",)}
+    "mab": {
+        "gaussian": ("noise_scale", "least_variance"),
+        "gaussian, sd": ("noise_scale", "least_variance"),
+        "lil_ucb_constants": ("delta",),
+        "m_ucb_constants": ("smallest_change",),
+    }
     | {"recorded": ("rewards",)}
     | dict.fromkeys(
-        ("characteristic_time, question", "eb_tc, question", "eb_tci, question", "t3c, question"), ("epsilon",)
+        (
+            "characteristic_time, question",
+            "characteristic_time, sd",
+            "eb_tc, question",
+            "eb_tci, question",
+            "t3c, question",
+        ),
+        ("epsilon",),
     ),
     "numerics": {"decompose": ("atoms", "target"), "kl_lucb": ("exponent", "constant"), "Matern": ("nu",)},
 }

@@ -12,6 +12,7 @@ from jaxbandits.numerics import thresholds
 
 MEANS = (0.2, 0.7, 0.4)
 HALF = partial(mab.gaussian, noise_scale=0.5)
+SPREAD = partial(mab.gaussian, sd=(0.5, 0.3, 0.6))
 
 
 def _mab(
@@ -124,6 +125,18 @@ CASES = {
         _tested(mab.eb_tci, law=mab.poisson),
         TEST,
         {"threshold": thresholds.poisson_mixture(arms=3)},
+        is_variant=True,
+    ),
+    "eb-tci-variances": Case(
+        _tested(mab.eb_tci, law=SPREAD),
+        {"delta": (0.1, 0.001), "leader_share": (0.5, 0.2)},
+        {"threshold": thresholds.student(arms=3), "start": 5, "every": 7},
+        is_variant=True,
+    ),
+    "tas-variances": Case(
+        _tested(mab.tas, law=partial(SPREAD, cost="plug-in"), replan_every=5),
+        {"delta": (0.1, 0.001)},
+        {"replan_every": 2},
         is_variant=True,
     ),
     "t3c": Case(_tested(mab.t3c), TOP_TWO, STRICT | IDS),

@@ -96,7 +96,7 @@ MAB = {
         observation=lambda action, rewards: rewards._replace(sums=UNIT * rewards.sums),
     ),
     "permuted": permuted(lambda problem: problem),
-    # Divergences of exponential arms depend on the ratio of their means alone.
+    # Divergences of exponential arms depend on the ratio of their means alone, and unknown variances are in no unit.
     "units": Law(observation=lambda action, rewards: rewards._replace(sums=UNIT * rewards.sums)),
 }
 MAB["shifted-level"] = MAB["shifted"]._replace(changed={"level": 0.3 + SHIFT})
@@ -166,7 +166,7 @@ ROWS = [
     *laws_of(MAB, "permuted", "eb-tc t3c ttucb tas lucb successive-elimination successive-rejects ucb-e ucb1 moss"),
     *laws_of(MAB, "shifted-level rewards", "apt lsa hdoc lucb-g apt-g"),
     *laws_of(MAB, "shifted rewards", "sar"),
-    *laws_of(MAB, "units", "kl-lucb-exponential"),
+    *laws_of(MAB, "units", "kl-lucb-exponential eb-tci-variances"),
     *laws_of(MAB, "permuted", "moss-anytime lil-ucb bayes-ucb batched-elimination"),
     *laws_of(KERNEL, "rotated rewards", "duets dis-kernel-ucb approx-dis-kernel-ucb n-kernel-ucb gp-ucb bpe"),
     *laws_of(KCENTER, "rewards", "ns-random ns-tands track-and-stop"),

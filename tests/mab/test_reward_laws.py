@@ -178,6 +178,30 @@ def test_sums_of_exponential_rewards_have_their_law():
     assert stats.kstest(sums[:, 0], stats.expon(scale=3.0).cdf).pvalue > 1e-4
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", POSITIVE)
+@pytest.mark.parametrize("rule", [mab.successive_rejects, mab.sequential_halving])
+def test_leaps_change_no_law_of_the_answer(kind, rule):
+    """Answers of 3000 runs pull by pull and of 3000 in leaps, by a chi-square test at a false-alarm rate of 1e-4."""
+    instance = getattr(mab, kind)([2.0, 1.7, 1.4, 1.0])
+    tables = []
+    for leap in (1, 60):
+        algorithm = rule(instance.problem, horizon=60, leap=leap)
+        environment = mab.environment(instance, algorithm)
+        results = jaxbandits.sweep(
+            lambda task, key, pair=(algorithm, environment): pair,
+            seeds=3000,
+            key=jax.random.key(leap),
+            max_rounds=100,
+            progress=False,
+        )
+        assert len(np.unique(results["pulls"])) == 1
+        tables.append(np.bincount(np.asarray(results["answer"]), minlength=4))
+    assert tables[0][0] < 2700  # errors are frequent enough to tell
+    kept = np.array(tables)[:, np.sum(tables, axis=0) > 0]
+    assert stats.chi2_contingency(kept).pvalue > 1e-4
+
+
 def test_sums_of_poisson_rewards_have_their_mean_and_variance():
     """The law itself is held against the probabilities in tests/numerics; here the arms and times go to their slots."""
     instance = mab.poisson([2.0, 0.5, 30.0])

@@ -19,6 +19,7 @@ from transcriptions import (
     plays,
     questions,
     semi_bandits,
+    variances,
 )
 
 from jaxbandits.testing import first_difference
@@ -35,6 +36,7 @@ FAMILIES = {
     "plays": plays,
     "questions": questions,
     "semi_bandits": semi_bandits,
+    "variances": variances,
 }
 # Cases that repeat a form with another shape or other numbers.
 AGAIN = {

@@ -24,6 +24,7 @@ def eb_tc(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
     every: int = 1,
+    start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm with the best mean, or the challenger with the smallest transport cost, at random.
 
@@ -40,8 +41,9 @@ def eb_tc(
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
-            for others. For Gaussian arms and `TopM(m)` `kk_pair` with `comparisons` m (K - m) is proved, for `AllGood`
-            `kk_all`.
+            for others, `student` with unknown variances. With `TopM(m)` `comparisons` m (K - m) make `kk_pair` and
+            `student` proved; for `Above` and `GoodArm` `student` takes K. For `AllGood` `kk_all` is proved for Gaussian
+            arms.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
             question.
         leader_share: () in (0, 1), probability of pulling the leader, or the arm inside. Or "ids", the
@@ -50,6 +52,8 @@ def eb_tc(
         every: pulls per decision, an int >= 1. With more than 1, a round is a batch of `every` pulls after the first K.
             The rule looks at the rewards when a batch ends, and divides the next one by shares, without coins: each
             pull goes to the arm that is owed most. The guarantee stays, and a run needs more pulls.
+        start: pulls of each arm before the rule applies, an int >= 1, with unknown variances >= 2. If None, 1; with
+            unknown variances 3 with `gk16` and 10 with another threshold.
 
     Returns:
         Algorithm with actions `Pull` of one slot, in batches of K slots, and the answers of the question; for the best
@@ -81,9 +85,18 @@ def eb_tc(
                 problem, estimates, members=members, share=leader_share, penalty=0, uniform=coin(key, dtype)
             )
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, every=every)
+        return algorithm_from_question(
+            problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start
+        )
     return algorithm_from_pair(
-        problem, _pair, delta=delta, threshold=threshold, epsilon=epsilon, leader_share=leader_share, every=every
+        problem,
+        _pair,
+        delta=delta,
+        threshold=threshold,
+        epsilon=epsilon,
+        leader_share=leader_share,
+        every=every,
+        start=start,
     )
 
 

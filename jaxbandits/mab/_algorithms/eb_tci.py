@@ -26,6 +26,7 @@ def eb_tci(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
     every: int = 1,
+    start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm with the best mean, or the challenger with the smallest W + log N, at random.
 
@@ -53,9 +54,18 @@ def eb_tci(
                 problem, estimates, members=members, share=leader_share, penalty=PENALTY, uniform=uniform
             )
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, every=every)
+        return algorithm_from_question(
+            problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start
+        )
     return algorithm_from_pair(
-        problem, _pair, delta=delta, threshold=threshold, epsilon=epsilon, leader_share=leader_share, every=every
+        problem,
+        _pair,
+        delta=delta,
+        threshold=threshold,
+        epsilon=epsilon,
+        leader_share=leader_share,
+        every=every,
+        start=start,
     )
 
 

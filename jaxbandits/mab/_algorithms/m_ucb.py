@@ -30,7 +30,7 @@ class Totals(NamedTuple):
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)
-    sums: Array | Sum | Ones  # as in the frame's state
+    sums: Any  # as in the frame's state
 
 
 class Monitor(NamedTuple):

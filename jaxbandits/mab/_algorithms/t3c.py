@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Problem, posterior_draw_and_uniforms
+from jaxbandits.mab._problem.problems import Problem, measured_problem, posterior_draw_and_uniforms
 from jaxbandits.mab._problem.questions.asked import Question
 from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
@@ -11,6 +11,7 @@ from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     check_leader_share,
+    first_pulls,
     has_separated,
     leader_share_at,
     stop_settings,
@@ -31,6 +32,7 @@ def t3c(
     epsilon: Array | float = 0.0,
     leader_share: Array | LeaderShare = 0.5,
     every: int = 1,
+    start: int | None = None,
 ) -> Algorithm:
     """Pulls the best arm of a posterior draw, or the challenger with the smallest transport cost, at random.
 
@@ -55,19 +57,24 @@ def t3c(
 
         def pull_of(key: Key, state: State, estimates: Estimates) -> Proposal:
             del state
+            measured = measured_problem(problem, estimates.variances)
             draw, uniforms = posterior_draw_and_uniforms(
-                problem, key, counts=estimates.counts, means=estimates.means, number=1
+                measured, key, counts=estimates.counts, means=estimates.means, number=1
             )
             members = largest(m, unfused(draw))
             return swapped_arm(problem, estimates, members=members, share=leader_share, penalty=0, uniform=uniforms[0])
 
-        return algorithm_from_question(problem, question, pull_of, delta=delta, threshold=threshold, every=every)
+        return algorithm_from_question(
+            problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start
+        )
     settings = stop_settings(problem, delta, threshold, epsilon)
+    start = first_pulls(problem, start, threshold)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         is_directed = isinstance(leader_share, str)
+        measured = measured_problem(problem, estimates.variances)
         draw, uniforms = posterior_draw_and_uniforms(
-            problem, key, counts=estimates.counts, means=estimates.means, number=2 if is_directed else 1
+            measured, key, counts=estimates.counts, means=estimates.means, number=2 if is_directed else 1
         )
         leader = argmax(unfused(draw))
         costs = transport_costs(problem, estimates, leader, settings.epsilon)
@@ -83,7 +90,7 @@ def t3c(
         action, stop = one_arm(arm), has_separated(settings, state, estimates)
         return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
-    return algorithm_in_batches(problem, Rule(choose), every=every)
+    return algorithm_in_batches(problem, Rule(choose), every=every, start=start)
 
 
 def uniform_argmin(costs: Array, uniform: Array) -> Array:

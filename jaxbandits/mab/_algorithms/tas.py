@@ -8,14 +8,15 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.problems import Problem, float_dtype
+from jaxbandits.mab._problem.problems import Problem, float_dtype, has_unknown_variances, measured_problem
 from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
+from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.top_m import TopM
-from jaxbandits.mab._shared.asking import asked, has_cleared, question_settings
+from jaxbandits.mab._shared.asking import answer_of, asked, has_cleared, question_settings
 from jaxbandits.mab._shared.batches import algorithm_in_batches, one_by_one
-from jaxbandits.mab._shared.confidence import has_separated, stop_settings
+from jaxbandits.mab._shared.confidence import first_pulls, has_separated, stop_settings
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
@@ -38,7 +39,7 @@ class Plan(NamedTuple):
 
     weights: Array  # float (K,)      weights at the last plan, with replan_every > 1
     planned: Array  # int ()          pulls at the last plan; -1 before the first
-    tracked: Array  # float (K,)      C: the sum of all projected weights so far, 1 for each arm at first
+    tracked: Array  # float (K,)      C: the sum of all projected weights so far, the first pulls of each arm at first
 
 
 class Target(NamedTuple):
@@ -59,6 +60,7 @@ def tas(
     tracking: TrackingName = "D",
     replan_every: int = 1,
     every: int = 1,
+    start: int | None = None,
 ) -> Algorithm:
     """Pulls the arm that is furthest behind its optimal proportion at the estimates, or one with too few pulls.
 
@@ -68,7 +70,7 @@ def tas(
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
-            for others. Other questions: see `eb_tc`.
+            for others, `student` with unknown variances. Other questions: see `eb_tc`.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only; 0 with a
             question.
         tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than
@@ -78,6 +80,8 @@ def tas(
             plan, which a batch of runs makes together: a cheaper algorithm, but another one.
         every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does, and needs
             `replan_every` 1. The weights of a batch's beginning are tracked pull by pull.
+        start: pulls of each arm before the rule applies, an int >= 1, with unknown variances >= 2. If None, 1; with
+            unknown variances 3 with `gk16` and 10 with another threshold.
 
     Returns:
         Algorithm with actions `Pull` of one slot and the answers of the question; for the best arm int32 (), the arm
@@ -93,6 +97,9 @@ def tas(
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
     """
     question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM, Above, AllGood))
+    if question is None and has_unknown_variances(problem):
+        question = BestArm(epsilon)
+    start = first_pulls(problem, start, threshold)
     if question is None:
         target = _best_arm(problem, delta, threshold, epsilon)
     else:
@@ -135,11 +142,11 @@ def tas(
         tracked = cumulative(state.memory.tracked, weights=weights_of(state, estimates), pulls=state.pulls)
         return state.memory._replace(tracked=tracked)
 
-    start = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.ones(K, dtype))
-    start = () if tracking == "D" and replan_every == 1 else start
-    rule = Rule(choose, start, remember if tracking == "C" else None, allot=allot)
+    memory = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.full(K, start, dtype))
+    memory = () if tracking == "D" and replan_every == 1 else memory
+    rule = Rule(choose, memory, remember if tracking == "C" else None, allot=allot)
     draws_lots = None if question is None else False
-    algorithm = algorithm_in_batches(problem, rule, every=every, draws_lots=draws_lots)
+    algorithm = algorithm_in_batches(problem, rule, every=every, draws_lots=draws_lots, start=start)
     if replan_every == 1:
         return algorithm
 
@@ -151,7 +158,7 @@ def tas(
 
     def stale(state: State) -> Array:
         is_due = (state.memory.planned < 0) | (state.pulls - state.memory.planned >= replan_every)
-        return (state.pulls >= K) & is_due & ~target.is_reached(state, estimates(problem, state))
+        return (state.pulls >= start * K) & is_due & ~target.is_reached(state, estimates(problem, state))
 
     return algorithm._replace(plan=plan, stale=stale)
 
@@ -168,10 +175,15 @@ def _best_arm(problem: Problem, delta: Any, threshold: Threshold | None, epsilon
 
 def _target(problem: Problem, question: Question, delta: Any, threshold: Threshold | None) -> Target:
     settings, kind = question_settings(problem, question, delta, threshold), kind_of(question)
+
+    def weights(estimates: Estimates) -> Array:
+        measured = measured_problem(problem, estimates.variances)
+        return kind.characteristic_time(question, measured, estimates.means, STEPS).allocation
+
     return Target(
-        lambda estimates: kind.characteristic_time(question, problem, estimates.means, STEPS).allocation,
+        weights,
         lambda state, estimates: has_cleared(settings, question, state, estimates),
-        lambda estimates: kind.answer(question, problem, estimates.counts, estimates.means),
+        lambda estimates: answer_of(problem, question, estimates),
     )
 
 

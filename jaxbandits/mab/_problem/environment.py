@@ -12,7 +12,7 @@ from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree, memoryle
 from jaxbandits.checks import known, require
 from jaxbandits.mab._problem.instances import Instance, checked_instance
 from jaxbandits.mab._problem.laws.law import Slots
-from jaxbandits.mab._problem.problems import Gaussian, Problem, float_dtype, law_of, scale
+from jaxbandits.mab._problem.problems import Gaussian, Problem, float_dtype, has_unknown_variances, law_of, scale
 from jaxbandits.noises import Sampler, Shape, sampler_of
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.queries import form_of
@@ -33,6 +33,14 @@ class Rewards(NamedTuple):
     times: Array  # int32 (slots,)   pulls that were made: 0, or as many as requested
 
 
+class SquaredRewards(NamedTuple):
+    """Observation of a `Pull` of several rewards per slot whose variance is to be estimated."""
+
+    sums: Array  # float (slots,)   as in `Rewards`
+    times: Array  # int32 (slots,)   as in `Rewards`
+    squares: Array  # float (slots,)   sums of squared deviations of the rewards from their mean in the slot
+
+
 def environment(
     instance: Instance,
     algorithm: Algorithm | Pull | None = None,
@@ -42,7 +50,9 @@ def environment(
 ) -> Environment:
     """Answers `Pull` with the sum of the rewards of each slot.
 
-    n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. n pulls
+    n pulls of a Gaussian arm sum to n mean + noise_scale sqrt(n) z with one normal variable z, exactly in law. With
+    unknown variances the instance's sd stands for the noise_scale, and leaps also pay the sum of squared deviations, a
+    chi-square variable with n - 1 degrees of freedom. n pulls
     of a Bernoulli arm are one binomial variable (`numerics.binomial`), of a Poisson arm one Poisson variable
     (`numerics.poisson`), of an exponential arm a gamma variable. A bounded arm is pulled once a round. If its sampler
     misses, nothing was pulled, and the algorithm pulls again; a single reward misses only for Poisson arms with means
@@ -71,9 +81,12 @@ def environment(
         ValueError: the instance is not valid; the algorithm makes other actions; `noise` is none of these, or is given
             for other arms or leaps; or `stream` is no key or is given for leaps of other arms.
     """
-    problem, means = checked_instance(instance)
+    problem, means, sd = checked_instance(instance)
     slots, leap, checked = declared_form(algorithm, problem.arms)
     law, sampler = law_of(problem), None
+    pay, pay_from_stream = law.pay, law.pay_from_stream
+    if not isinstance(sd, tuple):
+        pay, pay_from_stream = partial(pay, sd=sd), partial(pay_from_stream, sd=sd)
     if law.largest_leap is not None:
         require(leap <= law.largest_leap, "algorithm", f"not leap with {type(problem).__name__} arms", leap)
     if noise is not None:
@@ -84,9 +97,9 @@ def environment(
         checks.key("stream", stream)
         require(law.can_share(leap), "stream", "be None for leaps, unless arms are Gaussian", stream)
         if sampler is not None:
-            paid = _samples(means, scale(problem), stream, sampler)
+            paid = _samples(means, _spread(problem, sd), stream, sampler)
         else:
-            paid = _numbered(law.pay_from_stream(problem, stream, means, leap))
+            paid = _numbered(pay_from_stream(problem, stream, means, leap))
 
         def respond_stream(counts: Array, action: Pull, noise: tuple[()]) -> tuple[Rewards, Array]:
             del noise
@@ -101,7 +114,7 @@ def environment(
 
     if sampler is not None:
         several = jax.vmap(sampler)
-        one_each = _one_each(means, scale(problem))
+        one_each = _one_each(means, _spread(problem, sd))
 
         def respond_one(action: Pull, noise: Array) -> Rewards:
             require_form(action, problem.arms, slots)
@@ -109,9 +122,10 @@ def environment(
 
         return memoryless(lambda key: several(jax.random.split(key, slots)), respond_one)._replace(**checked)
 
-    def respond(action: Pull, noise: PyTree) -> Rewards:
+    def respond(action: Pull, noise: PyTree) -> Rewards | SquaredRewards:
         require_form(action, problem.arms, slots)
-        return Rewards(*law.pay(problem, noise, means, action, leap))
+        struct = SquaredRewards if has_unknown_variances(problem) and leap > 1 else Rewards
+        return struct(*pay(problem, noise, means, action, leap))
 
     return memoryless(lambda key: law.draw(problem, key, slots, leap, means.dtype), respond)._replace(**checked)
 
@@ -139,10 +153,11 @@ def idle_pull(slots: int) -> Pull:
     return Pull(jnp.zeros(slots, jnp.int32), jnp.zeros(slots, jnp.int32))
 
 
-def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
+def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards | SquaredRewards:
     """Returns the rewards as arrays; raises `ValueError` unless the action can have this observation."""
     advice = "Write mab.Rewards(sums, action.times), with the sum of the rewards of each slot"
-    checks.instance("observation", rewards, Rewards, advice=advice)
+    is_unknown = has_unknown_variances(problem)
+    checks.instance("observation", rewards, (Rewards, SquaredRewards) if is_unknown else Rewards, advice=advice)
     shape = action.arms.shape
     times = checks.array("observation.times", rewards.times, shape, kind="int", dtype=jnp.int32)
     is_paid = (known(times) == 0) | (known(times) == known(action.times))
@@ -152,6 +167,14 @@ def receive(problem: Problem, action: Pull, rewards: Any) -> Rewards:
     law = law_of(problem)
     if law.are_sums is not None:
         require(law.are_sums(problem, known(sums), known(times)), "observation.sums", law.sums_are, sums)
+    if isinstance(rewards, SquaredRewards):
+        squares = checks.numbers("observation.squares", rewards.squares, shape, float_dtype(problem))
+        is_possible = (known(squares) >= 0) & ((known(times) > 1) | (known(squares) == 0))
+        require(is_possible, "observation.squares", "be at least 0, and 0 for a single reward", squares)
+        return SquaredRewards(sums, times, squares)
+    if is_unknown:
+        expected, advice = "hold one pull per slot", "Write mab.SquaredRewards(sums, times, squares)"
+        require(known(times) <= 1, "observation", expected, rewards, advice=advice)
     return Rewards(sums, times)
 
 
@@ -186,8 +209,16 @@ def require_form(action: Pull, arms: int, slots: int) -> None:
     checks.domain(action, partial(_accepts, arms), f"pull arms of 0..{arms - 1}, as often as its times say")
 
 
-def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewards]:
+def _spread(problem: Problem, sd: Any) -> Any:
+    """Returns the standard deviations of the rewards: of each arm where they are unknown, otherwise of all."""
+    return sd if has_unknown_variances(problem) else scale(problem)
+
+
+def _one_each(means: Array, spread: float | Array) -> Callable[[Pull, Array], Rewards]:
+    """Builds the answer to single pulls with samples of noise; `spread` is one scale, or float (K,)."""
+
     def respond(action: Pull, noise: Array) -> Rewards:
+        noise_scale = entries(spread, action.arms) if isinstance(spread, jax.Array) else spread
         # The selection stands between a product and a sum, so that no compiler rounds them together: the noise of a
         # stream is the same in the programs of all algorithms.
         noise = jnp.where(action.times <= 1, noise_scale * noise, jnp.nan)
@@ -196,8 +227,8 @@ def _one_each(means: Array, noise_scale: float) -> Callable[[Pull, Array], Rewar
     return respond
 
 
-def _samples(means: Array, noise_scale: float, stream: Key, sampler: Sampler) -> Callable[[Pull, Array], Rewards]:
-    one_each = _one_each(means, noise_scale)
+def _samples(means: Array, spread: float | Array, stream: Key, sampler: Sampler) -> Callable[[Pull, Array], Rewards]:
+    one_each = _one_each(means, spread)
 
     def respond(action: Pull, before: Array) -> Rewards:
         noise = jax.vmap(lambda arm, number: sampler(key_of(stream, arm, number)))(action.arms, before)

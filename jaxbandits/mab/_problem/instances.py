@@ -10,7 +10,7 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.laws.gaussian import check_noise_scale
+from jaxbandits.mab._problem.laws.gaussian import CostName, check_noise_scale
 from jaxbandits.mab._problem.problems import (
     Bernoulli,
     Bounded,
@@ -20,6 +20,8 @@ from jaxbandits.mab._problem.problems import (
     Problem,
     check_problem,
     checked_means,
+    float_dtype,
+    has_unknown_variances,
 )
 from jaxbandits.mab._problem.questions.above import Above, band_is_right
 from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
@@ -30,14 +32,28 @@ class Instance(NamedTuple):
 
     problem: Problem  # the part that a learner may know
     means: Array  # float (K,)   the truth: never given to a factory
+    sd: Any = ()  # float (K,), standard deviations of the rewards, if they are unknown; otherwise ()
 
 
-def gaussian(means: Array | Sequence[float], *, noise_scale: float = 1.0, dtype: Any = None) -> Instance:
+def gaussian(
+    means: Array | Sequence[float],
+    *,
+    noise_scale: float = 1.0,
+    sd: Array | Sequence[float] | None = None,
+    cost: CostName = "adaptive",
+    least_variance: float = 0.0,
+    dtype: Any = None,
+) -> Instance:
     """Builds an instance with normal rewards.
 
     Args:
         means: float (K,), K >= 2, in units of reward; may be traced.
         noise_scale: () > 0, standard deviation of a reward, in units of reward; a Python number.
+        sd: float (K,), positive, standard deviations of the arms' rewards, which the learner does not know; may be
+            traced. If None, the noise_scale, which the learner knows. The noise_scale is 1 otherwise.
+        cost: evidence that a learner takes, with an sd: the likelihood ratio, "adaptive", or "plug-in", as if the
+            empirical variances were the true ones.
+        least_variance: () >= 0, smallest variance that a learner estimates, with an sd; in units of reward^2.
         dtype: dtype of the run. If None, JAX's default float.
 
     Returns:
@@ -49,7 +65,15 @@ def gaussian(means: Array | Sequence[float], *, noise_scale: float = 1.0, dtype:
     dtype = checks.float_dtype("dtype", dtype)
     check_noise_scale("noise_scale", noise_scale)
     means = checks.array("means", means, ("K",), dtype=dtype)
-    return Instance(Gaussian(_number(means), float(noise_scale), dtype), means)
+    K = _number(means)
+    if sd is None:
+        problem = Gaussian(K, float(noise_scale), dtype, cost, least_variance)
+        check_problem(problem)
+        return Instance(problem, means)
+    require(noise_scale == 1, "noise_scale", "be 1 with an sd", noise_scale)
+    problem = Gaussian(K, None, dtype, cost, least_variance)
+    check_problem(problem)
+    return checked_instance(Instance(problem, means, sd))
 
 
 def bernoulli(means: Array | Sequence[float], *, dtype: Any = None) -> Instance:
@@ -163,7 +187,18 @@ def checked_instance(instance: Instance) -> Instance:
     lines += [((jax.Array, np.ndarray, list), "Write mab.gaussian(means) or mab.bernoulli(means)")]
     checks.instance("instance", instance, Instance, lines=lines)
     check_problem(instance.problem, "instance.problem")
-    return Instance(instance.problem, checked_means("instance.means", instance.problem, instance.means))
+    problem = instance.problem
+    means = checked_means("instance.means", problem, instance.means)
+    if not has_unknown_variances(problem):
+        has_none = isinstance(instance.sd, tuple) and instance.sd == ()
+        require(has_none, "instance.sd", "be () unless variances are unknown", instance.sd)
+        return Instance(problem, means)
+    return Instance(problem, means, checked_sd("instance.sd", problem, instance.sd))
+
+
+def checked_sd(name: str, problem: Problem, sd: Any) -> Array:
+    """Returns the standard deviations of all arms as an array; raises `ValueError` unless they are positive."""
+    return checks.array(name, sd, (problem.arms,), dtype=float_dtype(problem), above=0)
 
 
 def gk1(*, dtype: Any = None) -> Instance:

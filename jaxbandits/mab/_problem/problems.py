@@ -1,18 +1,20 @@
 """Problems, the number of arms and the law of their rewards, and the functions that depend on that law."""
 
 import math
-from typing import Any, get_args
+from typing import Any, cast, get_args
 
 from jaxbandits import checks
 from jaxbandits.base import Array, Key
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.laws import bernoulli, bounded, exponential, gaussian, poisson
+from jaxbandits.mab._problem.laws import bernoulli, bounded, exponential, gaussian, measured, poisson, unknown_variance
 from jaxbandits.mab._problem.laws.bernoulli import Bernoulli
 from jaxbandits.mab._problem.laws.bounded import Bounded
 from jaxbandits.mab._problem.laws.exponential import Exponential
 from jaxbandits.mab._problem.laws.gaussian import Gaussian
 from jaxbandits.mab._problem.laws.law import Law
+from jaxbandits.mab._problem.laws.measured import Measured
 from jaxbandits.mab._problem.laws.poisson import Poisson
+from jaxbandits.mab._problem.laws.pooled import Sample
 
 Problem = Gaussian | Bernoulli | Poisson | Exponential | Bounded
 
@@ -22,12 +24,32 @@ LAWS: dict[type, Law] = {
     Poisson: poisson.LAW,
     Exponential: exponential.LAW,
     Bounded: bounded.LAW,
+    Measured: measured.LAW,
 }
 
 
 def law_of(problem: Problem) -> Law:
     """Returns the functions of the law of the problem's rewards."""
-    return LAWS[type(problem)]
+    return unknown_variance.LAW if has_unknown_variances(problem) else LAWS[type(problem)]
+
+
+def has_unknown_variances(problem: Problem) -> bool:
+    """True if every arm has a variance of its own, which a rule estimates."""
+    return isinstance(problem, Gaussian) and problem.noise_scale is None
+
+
+def measured_problem(problem: Problem, variances: Array | tuple[()]) -> Problem:
+    """Returns the problem with estimates of its unknown variances, float (K,); without unknown ones, the problem."""
+    if not has_unknown_variances(problem):
+        return problem
+    assert isinstance(problem, Gaussian)
+    assert not isinstance(variances, tuple)
+    return cast(Any, Measured(variances, problem.arms, problem.cost, problem.dtype))
+
+
+def sample_of(problem: Problem, counts: Array, means: Array) -> Sample:
+    """Returns the statistics of all arms, with the variances of a measured problem."""
+    return Sample(counts, means, problem.variances) if isinstance(problem, Measured) else Sample(counts, means)
 
 
 def check_problem(problem: Any, name: str = "problem") -> None:

@@ -9,14 +9,14 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, law_of
+from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, measured_problem
 from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
 from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._shared.batches import algorithm_in_batches
-from jaxbandits.mab._shared.confidence import StopSettings, stop_settings
+from jaxbandits.mab._shared.confidence import StopSettings, evidence_of, first_pulls, stop_settings
 from jaxbandits.mab._shared.frame import Allot, Choice, Estimates, Proposal, Rule, State, one_arm
-from jaxbandits.numerics.thresholds import Evidence, Threshold
+from jaxbandits.numerics.thresholds import Threshold
 
 PullOf = Callable[[Key, State, Estimates], Proposal]
 
@@ -58,20 +58,21 @@ def question_settings(
     """Checks the settings of a stop, as `stop_settings` does, with the evidence of the question's alternatives."""
     K, dtype = problem.arms, float_dtype(problem)
     row = jax.ShapeDtypeStruct((K,), dtype)
-    alternatives = jax.eval_shape(lambda N, m: kind_of(question).alternatives(question, problem, N, m), row, row)
+    alternatives = jax.eval_shape(
+        lambda N, m: kind_of(question).alternatives(question, measured_problem(problem, m), N, m), row, row
+    )
     return stop_settings(problem, delta, threshold, compared=alternatives.counts.shape[-1])
 
 
 def has_cleared(settings: StopSettings, question: Question, state: State, estimates: Estimates) -> Array:
     """True if every alternative costs more than the threshold at its counts, bool ()."""
-    law = type(settings.problem).__name__
-    has_mixture = law_of(settings.problem).has_mixture
+    problem = settings.problem
 
     def threshold(counts: Array, sums: Array) -> Array:
-        evidence = Evidence(state.pulls, counts, sums=sums if has_mixture else None, law=law)
-        return settings.threshold(settings.delta, evidence)
+        return settings.threshold(settings.delta, evidence_of(problem, state.pulls, counts, sums))
 
-    costs, counts, sums = kind_of(question).alternatives(question, settings.problem, estimates.counts, estimates.means)
+    measured = measured_problem(problem, estimates.variances)
+    costs, counts, sums = kind_of(question).alternatives(question, measured, estimates.counts, estimates.means)
     # A threshold that reads no counts gives one number for all alternatives, and the compiler sees that.
     return jnp.all(costs > jax.vmap(threshold)(counts, sums))
 
@@ -85,20 +86,28 @@ def algorithm_from_question(
     threshold: Threshold | None,
     every: int,
     allot: Allot | None = None,
+    start: int | None = None,
 ) -> Algorithm:
     """Builds the algorithm that pulls by a function of the estimates, until no alternative is left.
 
-    Ties go to the lowest index. `allot` is the rule's (`frame.Rule`).
+    Ties go to the lowest index. `allot` is the rule's (`frame.Rule`), `start` as for `first_pulls`.
     """
+    start = first_pulls(problem, start, threshold)
     settings = question_settings(problem, question, delta, threshold)
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
-        answer = kind_of(question).answer(question, problem, estimates.counts, estimates.means)
+        answer = answer_of(problem, question, estimates)
         arm, shares = pull_of(key, state, estimates)
         return Choice(one_arm(arm), has_cleared(settings, question, state, estimates), answer, shares)
 
-    algorithm = algorithm_in_batches(problem, Rule(choose, allot=allot), every=every, draws_lots=False)
+    algorithm = algorithm_in_batches(problem, Rule(choose, allot=allot), every=every, draws_lots=False, start=start)
     return with_answers(algorithm, problem, question)
+
+
+def answer_of(problem: Problem, question: Question, estimates: Estimates) -> Array:
+    """Returns the answer at the estimates."""
+    measured = measured_problem(problem, estimates.variances)
+    return kind_of(question).answer(question, measured, estimates.counts, estimates.means)
 
 
 def with_answers(algorithm: Algorithm, problem: Problem, question: Question) -> Algorithm:

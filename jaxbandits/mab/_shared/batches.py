@@ -20,7 +20,7 @@ from jaxbandits.numerics.indexing import is_entry
 
 
 class Batch(NamedTuple):
-    """Memory of a rule that works in batches. The first batch pulls every arm once."""
+    """Memory of a rule that works in batches. The first batch pulls every arm as often as any other."""
 
     due: Array  # int32 (K,)   pulls of the batch that remain
     owed: Array  # float (K,)   shares of all pulls so far less the pulls, of the arms that share pulls; sum 0
@@ -28,7 +28,14 @@ class Batch(NamedTuple):
 
 
 def algorithm_in_batches(
-    problem: Problem, rule: Rule, *, every: int, slots: int = 1, in_turn: bool = True, draws_lots: bool | None = None
+    problem: Problem,
+    rule: Rule,
+    *,
+    every: int,
+    slots: int = 1,
+    in_turn: bool = True,
+    draws_lots: bool | None = None,
+    start: int | None = None,
 ) -> Algorithm:
     """Builds the algorithm that follows a rule, and applies it once in `every` pulls.
 
@@ -39,13 +46,14 @@ def algorithm_in_batches(
         slots: as for `algorithm_from_rule`, if `every` is 1.
         in_turn: as `slots`.
         draws_lots: as for `algorithm_from_rule`.
+        start: as for `algorithm_from_rule`; the pulls of each arm in the first batch.
 
     Returns:
         Algorithm with actions `Pull`. In batches they have K slots, slot i for arm i, and a round is a batch, except
         where a sampler misses an arm, or where rewards have no law of their sum: then further rounds pull what remains.
     """
     if every == 1:
-        return algorithm_from_rule(problem, rule, slots=slots, in_turn=in_turn, draws_lots=draws_lots)
+        return algorithm_from_rule(problem, rule, slots=slots, in_turn=in_turn, draws_lots=draws_lots, start=start)
     K, most = problem.arms, law_of(problem).largest_leap
     leap = every if most is None else min(every, most)
 
@@ -78,14 +86,16 @@ def algorithm_in_batches(
         # A stop depends on the state alone, so any key will do.
         return _is_over(state) & ~rule.choose(jax.random.key(0), _inner(state), estimates(problem, state)).stop
 
-    start = Batch(jnp.ones(K, jnp.int32), jnp.zeros(K, float_dtype(problem)), rule.start)
+    first = jnp.full(K, 1 if start is None else start, jnp.int32)
+    memory = Batch(first, jnp.zeros(K, float_dtype(problem)), rule.start)
     algorithm = algorithm_from_rule(
         problem,
-        Rule(choose, start, learn=learn),
+        Rule(choose, memory, learn=learn),
         slots=K,
         in_turn=False,
         leap=leap,
         draws_lots=draws_lots,
+        start=start,
     )
     # An observation reduces what is due in the state that pulled.
     return algorithm._replace(plan=plan, stale=stale, needs_order=True)

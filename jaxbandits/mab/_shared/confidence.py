@@ -9,8 +9,18 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.mab._problem.laws.pooled import Sample
-from jaxbandits.mab._problem.problems import Problem, bounds, check_problem, float_dtype, law_of
+from jaxbandits.mab._problem.problems import (
+    Gaussian,
+    Problem,
+    bounds,
+    check_problem,
+    float_dtype,
+    has_unknown_variances,
+    law_of,
+    measured_problem,
+    sample_of,
+)
+from jaxbandits.mab._problem.questions.pairs import at_arm
 from jaxbandits.mab._shared.frame import Estimates, State, argmax
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics import thresholds
@@ -65,12 +75,11 @@ def stop_settings(
     )
     # Only shapes are evaluated: nothing is compiled before all arguments are checked.
     counts = jax.ShapeDtypeStruct((compared,), jnp.int32) if compared else None
-    sums = jax.ShapeDtypeStruct((compared,), dtype) if compared and law_of(problem).has_mixture else None
+    sums = jax.ShapeDtypeStruct((compared,), dtype) if compared else None
     pulls = jax.ShapeDtypeStruct((), jnp.int32)
-    law = type(problem).__name__
     try:
         made = jax.eval_shape(
-            lambda delta, pulls, counts, sums: threshold(delta, Evidence(pulls, counts, sums=sums, law=law)),
+            lambda delta, *evidence: threshold(delta, evidence_of(problem, *evidence)),
             settings.delta,
             pulls,
             counts,
@@ -83,6 +92,16 @@ def stop_settings(
     return settings
 
 
+def evidence_of(problem: Problem, pulls: Array, counts: Array | None, sums: Array | None) -> Evidence:
+    """Returns what a threshold may read of the arms that a likelihood ratio compares.
+
+    Sums are for the thresholds of laws whose likelihood ratio depends on them.
+    """
+    sums = sums if law_of(problem).has_mixture else None
+    cost = problem.cost if isinstance(problem, Gaussian) and has_unknown_variances(problem) else None
+    return Evidence(pulls, counts, sums=sums, law=type(problem).__name__, cost=cost)
+
+
 def has_separated(settings: StopSettings, state: State, estimates: Estimates) -> Array:
     """True if the best mean exceeds every other one by more than the threshold of the two, bool ().
 
@@ -91,14 +110,12 @@ def has_separated(settings: StopSettings, state: State, estimates: Estimates) ->
     best = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, best, settings.epsilon)
     count = entry(state.counts, best)
-    law = type(settings.problem).__name__
-    # Sums are for the thresholds of laws whose likelihood ratio depends on them.
     rewards = estimates.counts * estimates.means if law_of(settings.problem).has_mixture else None
     of_best = None if rewards is None else entry(rewards, best)
 
     def threshold(other: Array, reward: Array | None) -> Array:
         sums = None if of_best is None or reward is None else jnp.stack([of_best, reward])
-        evidence = Evidence(state.pulls, jnp.stack([count, other]), sums=sums, law=law)
+        evidence = evidence_of(settings.problem, state.pulls, jnp.stack([count, other]), sums)
         return settings.threshold(settings.delta, evidence)
 
     # A threshold that reads no counts gives one number for all arms, and the compiler sees that.
@@ -113,6 +130,27 @@ def level(settings: StopSettings, state: State) -> Array:
 def intervals(settings: StopSettings, state: State, estimates: Estimates) -> tuple[Array, Array]:
     """Returns upper and lower bounds of all means, float (K,) each."""
     return bounds(settings.problem, estimates.means, level(settings, state) / estimates.counts)
+
+
+def first_pulls(problem: Problem, start: int | None, threshold: Threshold | None) -> int:
+    """Returns the number of pulls of each arm before a rule of fixed confidence applies.
+
+    Args:
+        problem: kind of the rewards.
+        start: the number. If None, 1; with unknown variances 3 with `gk16` and 10 with another threshold.
+        threshold: the rule's threshold; None is `gk16`.
+
+    Raises:
+        ValueError: it is below 1, or below 2 with unknown variances.
+    """
+    check_problem(problem)
+    is_unknown = has_unknown_variances(problem)
+    if start is None:
+        is_heuristic = threshold is None or getattr(threshold, "__name__", "") == "gk16"
+        return (3 if is_heuristic else 10) if is_unknown else 1
+    start = checks.whole("start", start, least=1)
+    require(start >= 2 or not is_unknown, "start", "be at least 2, since a variance needs two pulls", start)
+    return start
 
 
 def check_leader_share(leader_share: Any) -> None:
@@ -133,10 +171,9 @@ def leader_share_at(
     dtype = estimates.means.dtype
     if not isinstance(leader_share, str):
         return jnp.asarray(leader_share, dtype)
-    of_leader, of_challenger = (
-        Sample(entry(estimates.counts, arm), entry(estimates.means, arm)) for arm in (leader, challenger)
-    )
-    return law_of(problem).share(problem, of_leader, of_challenger)
+    problem = measured_problem(problem, estimates.variances)
+    sample = sample_of(problem, estimates.counts, estimates.means)
+    return law_of(problem).share(problem, *(at_arm(sample, arm) for arm in (leader, challenger)))
 
 
 def argmax_except(leader: Array, x: Array, lots: Array | tuple[()]) -> Array:

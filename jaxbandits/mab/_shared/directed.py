@@ -3,7 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.problems import Problem, measured_problem
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
 from jaxbandits.mab._problem.questions.top_m import cheapest_swap, swap_costs
 from jaxbandits.mab._shared.confidence import leader_share_at
@@ -24,6 +24,7 @@ def directed_arm(problem: Problem, question: Question, estimates: Estimates, uni
     Returns:
         Proposal; where the alternative costs nothing, of the arm whose label it changes.
     """
+    problem = measured_problem(problem, estimates.variances)
     nearest = kind_of(question).nearest(question, problem, estimates.counts, estimates.means)
     total = jnp.sum(nearest.parts)
     exceeds = jnp.cumsum(nearest.parts) > uniform * total
@@ -58,7 +59,7 @@ def swapped_arm(
         Proposal.
     """
     counts = estimates.counts
-    costs = swap_costs(problem, members, counts, estimates.means)
+    costs = swap_costs(measured_problem(problem, estimates.variances), members, counts, estimates.means)
     if penalty:
         costs = costs + penalty * jnp.log(counts[:, None] * counts[None] / (counts[:, None] + counts[None]))
     swap = cheapest_swap(costs)

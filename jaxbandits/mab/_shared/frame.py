@@ -13,8 +13,11 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
+from jaxbandits.checks import require
 from jaxbandits.mab._problem.environment import Pull, Rewards, idle_pull, receive
-from jaxbandits.mab._problem.problems import Problem, float_dtype, law_of
+from jaxbandits.mab._problem.problems import Problem, float_dtype, has_unknown_variances, law_of
+from jaxbandits.mab._shared import moments
+from jaxbandits.mab._shared.moments import Moments
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
 from jaxbandits.numerics.indexing import first_argmax, first_argmin, select
@@ -32,7 +35,7 @@ class State(NamedTuple):
 
     pulls: Array  # int ()
     counts: Array  # int32 (K,)   pulls of every arm
-    sums: Array | Sum | Ones  # rewards of every arm: float (K,), compensated in 32 bit; Bernoulli integers
+    sums: Array | Sum | Ones | Moments  # rewards of every arm: float (K,), compensated in 32 bit; Bernoulli integers
     memory: PyTree = ()  # the rule's own statistics
     ties: Array | tuple[()] = ()  # uint32 (K,), random bits of the lots; () without lots
 
@@ -45,6 +48,7 @@ class Estimates(NamedTuple):
     means: Array  # float (K,)   m; 0 for an arm that was never pulled
     # int32 (K,)   among arms that tie, the one with the largest lot comes first; if (), the one with the lowest index
     lots: Array | tuple[()] = ()
+    variances: Array | tuple[()] = ()  # float (K,), empirical variances, positive; () if variances are known
 
 
 class Choice(NamedTuple):
@@ -94,6 +98,7 @@ def algorithm_from_rule(
     in_turn: bool = True,
     leap: int = 1,
     draws_lots: bool | None = None,
+    start: int | None = None,
 ) -> Algorithm:
     """Builds the algorithm that follows a rule.
 
@@ -101,13 +106,21 @@ def algorithm_from_rule(
         problem: kind of the rewards.
         rule: choice of the next pull.
         slots: number of slots of an action without leaps.
-        in_turn: whether every arm is pulled once, in turn, before the rule applies. No run stops before.
+        in_turn: whether every arm is pulled `start` times, in turn, before the rule applies. No run stops before.
         leap: largest number of pulls of a slot. With more than 1, an action has K slots, slot i for arm i.
         draws_lots: whether lots break ties. If None, only for arms whose means tie, such as Bernoulli arms.
+        start: pulls of each arm before the rule applies. If None, 1, and the rule estimates no variances.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
+
+    Raises:
+        ValueError: variances are unknown and the rule does not estimate them.
     """
+    if start is None:
+        is_known = not has_unknown_variances(problem)
+        require(is_known, "problem", "have a noise_scale, since this rule estimates no variances", problem)
+        start = 1
     K, slot_per_arm = problem.arms, leap > 1
     slots = K if slot_per_arm else slots
     draws_lots = law_of(problem).ties if draws_lots is None else draws_lots
@@ -120,8 +133,9 @@ def algorithm_from_rule(
         choice = rule.choose(key, state, estimates(problem, state))
         if not in_turn:
             return Decision(choice.action, choice.stop, choice.answer)
-        is_first = state.pulls < K
-        first = one_arm(jnp.minimum(state.pulls, K - 1).astype(jnp.int32), slots)
+        is_first = state.pulls < start * K
+        turn = jnp.minimum(state.pulls, K - 1) if start == 1 else state.pulls % K
+        first = one_arm(turn.astype(jnp.int32), slots)
         action = select(is_first, first, choice.action)
         return Decision(action, choice.stop & ~is_first, choice.answer)
 
@@ -130,7 +144,7 @@ def algorithm_from_rule(
         if rule.remember is not None:
             moves = jnp.any(observation.times > 0)
             if in_turn:
-                moves &= state.pulls >= K
+                moves &= state.pulls >= start * K
             memory = select(moves, rule.remember(state, estimates(problem, state)), memory)
         pulled = action.arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
 
@@ -141,7 +155,10 @@ def algorithm_from_rule(
 
         counts = state.counts + by_arm(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
-        if isinstance(state.sums, Sum) and slots <= 2 and not slot_per_arm:
+        if isinstance(state.sums, Moments):
+            moments.require_squares(observation, leap)
+            sums = moments.add(state.sums, state.counts, action, observation, is_slot_per_arm=slot_per_arm)
+        elif isinstance(state.sums, Sum) and slots <= 2 and not slot_per_arm:
             sums = state.sums
             # One entry after the other: with all arms at once, LUCB takes a sixth longer.
             for i in range(slots):
@@ -166,14 +183,22 @@ def estimates(problem: Problem, state: State) -> Estimates:
     counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
     # Lots depend on the pulls and not on the round, so leaps draw the same ones.
     lots = () if isinstance(state.ties, tuple) else unfused(ties.lots(state.ties, state.pulls))
-    return Estimates(state.pulls, counts, total_rewards(problem, state) / counts, lots)
+    return Estimates(
+        state.pulls, counts, total_rewards(problem, state) / counts, lots, variances_at(problem, state, counts)
+    )
+
+
+def variances_at(problem: Problem, state: State, counts: Array) -> Array | tuple[()]:
+    """Returns the empirical variances, float (K,), at counts of at least 1; () if variances are known."""
+    return moments.variances(problem, state.sums, counts) if isinstance(state.sums, Moments) else ()
 
 
 def total_rewards(problem: Problem, state: State) -> Array:
     """Returns the sums of the rewards, float (K,)."""
     if isinstance(state.sums, Ones):
         return state.sums.counts.astype(float_dtype(problem))
-    return compensated.value(state.sums) if isinstance(state.sums, Sum) else state.sums
+    sums = state.sums.sums if isinstance(state.sums, Moments) else state.sums
+    return compensated.value(sums) if isinstance(sums, Sum) else sums
 
 
 def one_arm(arm: Array, slots: int = 1) -> Pull:
@@ -212,13 +237,14 @@ def unfused(x: PyTree) -> PyTree:
     return lax.optimization_barrier(x)
 
 
-def no_rewards(problem: Problem) -> Array | Sum | Ones:
+def no_rewards(problem: Problem) -> Array | Sum | Ones | Moments:
     """Returns the sums of rewards before the first pull."""
     K, dtype = problem.arms, float_dtype(problem)
     if law_of(problem).counts_ones:
         return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
     # In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
-    return jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
+    nothing = jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
+    return Moments(nothing, nothing) if has_unknown_variances(problem) else nothing
 
 
 def _poisoned(problem: Problem, rewards: Rewards) -> Rewards:

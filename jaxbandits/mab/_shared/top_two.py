@@ -13,6 +13,7 @@ from jaxbandits.mab._shared.confidence import (
     LeaderShare,
     StopSettings,
     check_leader_share,
+    first_pulls,
     has_separated,
     leader_share_at,
     stop_settings,
@@ -53,8 +54,10 @@ def algorithm_from_pair(
     epsilon: Array | float,
     leader_share: Array | LeaderShare,
     every: int,
+    start: int | None = None,
 ) -> Algorithm:
-    """Builds the algorithm whose leader and challenger depend only on the estimates."""
+    """Builds the algorithm whose leader and challenger depend only on the estimates; `start` as for `first_pulls`."""
+    start = first_pulls(problem, start, threshold)
     settings = stop_settings(problem, delta, threshold, epsilon)
     check_leader_share(leader_share)
 
@@ -65,4 +68,4 @@ def algorithm_from_pair(
         action, stop = one_arm(arm), has_separated(settings, state, estimates)
         return Choice(action, stop, argmax(estimates.means, estimates.lots), shares)
 
-    return algorithm_in_batches(problem, Rule(choose), every=every)
+    return algorithm_in_batches(problem, Rule(choose), every=every, start=start)

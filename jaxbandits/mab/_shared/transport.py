@@ -3,10 +3,10 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.mab._problem.laws.pooled import Sample
-from jaxbandits.mab._problem.problems import Problem, law_of
+from jaxbandits.mab._problem.problems import Problem, law_of, measured_problem, sample_of
+from jaxbandits.mab._problem.questions.pairs import at_arm
 from jaxbandits.mab._shared.frame import Estimates, argmin, unfused
-from jaxbandits.numerics.indexing import entry, is_entry
+from jaxbandits.numerics.indexing import is_entry
 
 
 def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsilon: Array | None = None) -> Array:
@@ -23,8 +23,9 @@ def transport_costs(problem: Problem, estimates: Estimates, leader: Array, epsil
         for the leader itself.
     """
     counts, means = estimates.counts, estimates.means
-    count, mean = entry(counts, leader), entry(means, leader)
-    costs = law_of(problem).transport(problem, Sample(count, mean), Sample(counts, means), epsilon)
+    problem = measured_problem(problem, estimates.variances)
+    sample = sample_of(problem, counts, means)
+    costs = law_of(problem).transport(problem, at_arm(sample, leader), sample, epsilon)
     return unfused(jnp.where(is_entry(leader, means), jnp.inf, costs))
 
 

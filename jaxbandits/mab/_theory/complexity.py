@@ -1,23 +1,27 @@
 """Hardness of an instance: characteristic times, hardness of fixed budgets, the smallest regret."""
 
 import math
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import require
-from jaxbandits.mab._problem.instances import Instance, checked_instance
+from jaxbandits.mab._problem.instances import Instance, checked_instance, checked_sd
 from jaxbandits.mab._problem.problems import (
     Problem,
     check_problem,
     check_sub_gaussian,
     checked_means,
     divergence,
+    has_unknown_variances,
+    measured_problem,
     scale,
 )
 from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
+from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.kind import CharacteristicTime
 from jaxbandits.mab._shared.frame import argmax
 from jaxbandits.mab._shared.weights import EXACT, checked_margin, optimal_weights
@@ -29,6 +33,7 @@ SOLVER_STEPS = 30  # steps for `TopM` and `AllGood`: a certified gap of 1e-14 in
 def characteristic_time(
     problem: Problem,
     means: Array,
+    sd: Array | Sequence[float] | None = None,
     *,
     question: Question | None = None,
     leader_share: Array | float | None = None,
@@ -41,6 +46,9 @@ def characteristic_time(
     Args:
         problem: any problem of this family.
         means: float (K,), the truth.
+        sd: float (K,), positive, the true standard deviations of arms of unknown variance. Otherwise None, or () as in
+            an `Instance`, of which this takes all fields: `characteristic_time(*instance)`. The adaptive cost gives the
+            time of learners that do not know them, the plug-in cost of those that do.
         question: the question. If None, the best arm.
         leader_share: () in (0, 1), share of the best arm, as for top-two rules. If None, the optimal one. None with a
             question.
@@ -54,17 +62,27 @@ def characteristic_time(
     Raises:
         ValueError: an argument is out of range.
 
-    **Cost**: O(K), 7 steps; for `TopM` and `AllGood` 30 steps of O(K^4). May be traced.
+    **Cost**: O(K), 7 steps; for `TopM`, `AllGood` and unknown variances 30 steps of O(K^4). May be traced.
 
     Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence, Theorem 5.
     """
     check_problem(problem)
     means = checked_means("means", problem, means)
+    has_none = sd is None or (isinstance(sd, tuple) and sd == ())
+    sds: Any = ()
+    if has_unknown_variances(problem):
+        require(not has_none, "sd", "be given with unknown variances", sd)
+        sds = checked_sd("sd", problem, sd)
+        # The solver of a question takes the place of the equation of the best arm.
+        question, epsilon = (BestArm(epsilon), 0.0) if question is None else (question, epsilon)
+    else:
+        require(has_none, "sd", "be None unless variances are unknown", sd)
     if question is not None:
         check_question(question, problem)
         require(leader_share is None, "leader_share", "be None with a question", leader_share)
         require_no_epsilon(epsilon)
-        return kind_of(question).characteristic_time(question, problem, means, SOLVER_STEPS)
+        measured = problem if isinstance(sds, tuple) else measured_problem(problem, sds**2)
+        return kind_of(question).characteristic_time(question, measured, means, SOLVER_STEPS)
     share = None
     if leader_share is not None:
         checks.probability("leader_share", leader_share)
@@ -155,7 +173,9 @@ def lai_robbins(instance: Instance) -> Array:
 
     Source: Lai and Robbins (1985), Asymptotically efficient adaptive allocation rules, Theorem 1.
     """
-    problem, means = checked_instance(instance)
+    problem, means, sd = checked_instance(instance)
+    is_known = isinstance(sd, tuple)
+    require(is_known, "instance", "have known variances", instance.problem)
     gaps = jnp.max(means) - means
     rates = divergence(problem, means, jnp.max(means))
     return jnp.sum(jnp.where(gaps > 0, gaps / jnp.where(gaps > 0, rates, 1), 0))

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Array, PyTree
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
-from jaxbandits.mab._shared.frame import State, total_rewards
+from jaxbandits.mab._shared.frame import State, total_rewards, variances_at
 
 
 class Estimate(NamedTuple):
@@ -16,6 +16,7 @@ class Estimate(NamedTuple):
     counts: Array  # int32 (K,)   pulls
     sums: Array  # float (K,)     sums of rewards, in units of reward
     means: Array  # float (K,)    empirical means; NaN for an arm that was never pulled
+    variances: Array | tuple[()] = ()  # float (K,)   empirical variances if they are unknown, NaN as above; or ()
 
 
 def estimates(problem: Problem, state: PyTree) -> Estimate:
@@ -53,4 +54,8 @@ def estimates(problem: Problem, state: PyTree) -> Estimate:
     sums = total_rewards(problem, state)
     dtype = float_dtype(problem)
     counts = jnp.maximum(state.counts, 1).astype(dtype)
-    return Estimate(state.counts, sums, jnp.where(state.counts > 0, sums / counts, jnp.nan))
+    is_pulled = state.counts > 0
+    variances = variances_at(problem, state, counts)
+    if not isinstance(variances, tuple):
+        variances = jnp.where(is_pulled, variances, jnp.nan)
+    return Estimate(state.counts, sums, jnp.where(is_pulled, sums / counts, jnp.nan), variances)

@@ -1,4 +1,4 @@
-"""Thresholds for log likelihood ratios: thirteen kinds, with the proved guarantee of each.
+"""Thresholds for log likelihood ratios: fifteen kinds, with the proved guarantee of each.
 
 A threshold is made before the run, and is then a pure function of the confidence and of the run's evidence;
 `threshold.__name__` is its kind. Statistics are log likelihood ratios without units (Gaussian: squares over
@@ -18,6 +18,7 @@ noise_scale^2). A test stops once its statistic exceeds the threshold; intervals
 | `kl_lucb` | proved for the intervals of KL-LUCB, LUCB and UGapE |
 | `kk_pair` | proved for Gaussian arms without structure, any sampling |
 | `poisson_mixture`, `exponential_mixture` | proved for arms of these laws without structure, any sampling |
+| `student`, `uv_box` | proved for Gaussian arms of unknown variances without structure, any sampling |
 | `kk_all` | proved for Gaussian arms, any structure, least squares without ridge |
 | `ellipsoid` | proved for linear means, any sampling, least squares of the same ridge |
 | `ellipsoid_trace` | proved as for `ellipsoid`, from the number of pulls alone |
@@ -32,6 +33,7 @@ from jaxbandits.numerics.thresholds.arms import gk16, gk_union, kk_all, kk_pair,
 from jaxbandits.numerics.thresholds.evidence import Evidence, Threshold
 from jaxbandits.numerics.thresholds.linear import ellipsoid, ellipsoid_trace, jp, jp_heuristic
 from jaxbandits.numerics.thresholds.mixtures import exponential_mixture, poisson_mixture
+from jaxbandits.numerics.thresholds.variances import student, uv_box
 
 __all__ = [
     "Evidence",
@@ -50,4 +52,6 @@ __all__ = [
     "log_t",
     "mixture_constant",
     "poisson_mixture",
+    "student",
+    "uv_box",
 ]

@@ -20,6 +20,7 @@ class Evidence(NamedTuple):
     least_eigenvalue: Array | None = None  # float ()   smallest eigenvalue of V, or a lower bound on it
     sums: Array | None = None  # float (n,)   sums of the rewards of these arms
     law: str | None = None  # law of the rewards: the name of the struct of a problem of `mab`, such as "Poisson"
+    cost: str | None = None  # likelihood ratio with unknown variances, "adaptive" or "plug-in"; None with known ones
 
 
 Threshold = Callable[[Array | float, Evidence], Array]  # (delta, evidence) -> float (), of delta's dtype

@@ -199,6 +199,8 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
     kind = KINDS.get(type(problem).__name__)
     if kind is None:
         raise ValueError(f"{NONE} {checks.show(problem)}. instance must have rewards of an exponential family")
+    if getattr(problem, "noise_scale", 1.0) is None:
+        raise ValueError(f"{NONE} {checks.show(problem)}. instance must have known variances")
     means = np.asarray(instance.means, np.float64)
     laws.require_inside("instance.means", kind, means)
     arms = Arms(kind, means, float(getattr(problem, "noise_scale", 1.0)))

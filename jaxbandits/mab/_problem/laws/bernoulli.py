@@ -10,6 +10,7 @@ from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
+from jaxbandits.mab._problem.laws.posterior import draw_and_uniforms
 from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
@@ -60,14 +61,6 @@ def _posterior_draws(problem: Bernoulli, key: Key, counts: Array, means: Array, 
     shape = counts.shape if number is None else (number, *counts.shape)
     ones = jnp.round(means * counts)
     return beta(key, jnp.broadcast_to(1 + ones, shape), jnp.broadcast_to(1 + counts - ones, shape))
-
-
-def _posterior_draw_and_uniforms(
-    problem: Bernoulli, key: Key, counts: Array, means: Array, number: int
-) -> tuple[Array, Array]:
-    of_draw, of_uniforms = jax.random.split(key)
-    draw = _posterior_draws(problem, of_draw, counts, means, None)
-    return draw, jax.random.uniform(of_uniforms, (number,), means.dtype)
 
 
 def beta_quantile(problem: Bernoulli, counts: Array, means: Array, z: Array) -> Array:
@@ -125,8 +118,9 @@ LAW = Law(
     bound=lambda problem, mean, c, is_upper: kl.kl_bound(mean, c, is_upper),
     transport=_transport,
     share=lambda problem, *pair: directed_share(kl.bernoulli_kl, *pair),
+    meeting=None,
     posterior_draws=_posterior_draws,
-    posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
+    posterior_draw_and_uniforms=draw_and_uniforms(_posterior_draws),
     draw=_draw,
     pay=_pay,
     pay_from_stream=numbered(_pay),

@@ -12,6 +12,7 @@ from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.mab._problem.laws import bernoulli
 from jaxbandits.mab._problem.laws.law import Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
+from jaxbandits.mab._problem.laws.posterior import draw_and_uniforms
 from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.indexing import entries
 
@@ -34,14 +35,6 @@ def _posterior_draws(problem: Bounded, key: Key, counts: Array, means: Array, nu
     return beta(key, jnp.broadcast_to(1 + sums, shape), jnp.broadcast_to(1 + counts - sums, shape))
 
 
-def _posterior_draw_and_uniforms(
-    problem: Bounded, key: Key, counts: Array, means: Array, number: int
-) -> tuple[Array, Array]:
-    of_draw, of_uniforms = jax.random.split(key)
-    draw = _posterior_draws(problem, of_draw, counts, means, None)
-    return draw, jax.random.uniform(of_uniforms, (number,), means.dtype)
-
-
 def _draw(problem: Bounded, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem, leap
     return jax.random.uniform(key, (slots,), dtype)
@@ -59,7 +52,7 @@ def _pay(problem: Bounded, noise: Array, means: Array, action: Slots, leap: int)
 
 LAW = bernoulli.LAW._replace(
     posterior_draws=_posterior_draws,
-    posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
+    posterior_draw_and_uniforms=draw_and_uniforms(_posterior_draws),
     draw=_draw,
     pay=_pay,
     pay_from_stream=numbered(_pay),

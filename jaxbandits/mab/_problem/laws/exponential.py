@@ -10,6 +10,7 @@ from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.poisson import check_positive_means
 from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
+from jaxbandits.mab._problem.laws.posterior import draw_and_uniforms
 from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.gamma import UNIFORMS, gamma_of, gamma_or_not
 from jaxbandits.numerics.indexing import entries
@@ -63,14 +64,6 @@ def _posterior_draws(problem: Exponential, key: Key, counts: Array, means: Array
     return means * counts / gamma_of(uniform, jnp.broadcast_to(counts, shape))
 
 
-def _posterior_draw_and_uniforms(
-    problem: Exponential, key: Key, counts: Array, means: Array, number: int
-) -> tuple[Array, Array]:
-    of_draw, of_uniforms = jax.random.split(key)
-    draw = _posterior_draws(problem, of_draw, counts, means, None)
-    return draw, jax.random.uniform(of_uniforms, (number,), means.dtype)
-
-
 def _draw(problem: Exponential, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem
     return jax.random.uniform(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
@@ -102,8 +95,9 @@ LAW = Law(
     bound=_bound,
     transport=_transport,
     share=lambda problem, *pair: directed_share(_kl, *pair),
+    meeting=None,
     posterior_draws=_posterior_draws,
-    posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
+    posterior_draw_and_uniforms=draw_and_uniforms(_posterior_draws),
     draw=_draw,
     pay=_pay,
     pay_from_stream=numbered(_pay),

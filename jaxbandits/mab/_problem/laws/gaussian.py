@@ -1,7 +1,7 @@
-"""Normal rewards of known variance."""
+"""Normal rewards, and the functions of their law where the variance is known."""
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -18,28 +18,45 @@ from jaxbandits.numerics.linalg import aligned
 from jaxbandits.numerics.normal import normal, normals_and_uniforms
 from jaxbandits.streams import key_of
 
+CostName = Literal["adaptive", "plug-in"]
 
-@static_fields("arms", "noise_scale", "dtype")
+
+@static_fields("arms", "noise_scale", "dtype", "cost", "least_variance")
 class Gaussian(NamedTuple):
-    """Normal rewards of known variance. `arms` is the number of arms.
+    """Normal rewards. `arms` is the number of arms.
 
-    All fields are static: JAX sees no arrays in it.
+    If the noise_scale is None, every arm has a variance of its own, which a rule estimates. All fields are static: JAX
+    sees no arrays in it.
     """
 
     arms: int  # K, at least 2
-    noise_scale: float = 1.0  # standard deviation of a reward, in units of reward
+    noise_scale: float | None = 1.0  # standard deviation of a reward, in units of reward; None: unknown, one per arm
     dtype: Any = None  # dtype of the run; if None, JAX's default float
+    # evidence with unknown variances: the likelihood ratio, "adaptive", or as if the estimates were the variances
+    cost: CostName = "adaptive"
+    # a floor under estimated variances, in units of reward^2: rewards that repeat must not have a variance of 0
+    least_variance: float = 0.0
 
 
 def check_noise_scale(name: str, noise_scale: Any) -> None:
     """Raises `ValueError` unless the noise scale is a positive number that may be static."""
     checks.positive(name, noise_scale)
-    is_static = not isinstance(noise_scale, (jax.Array, np.ndarray))
-    require(is_static, name, "be a Python number, which is known before tracing", noise_scale)
+    _check_static(name, noise_scale)
+
+
+def _check_static(name: str, value: Any) -> None:
+    is_static = not isinstance(value, (jax.Array, np.ndarray))
+    require(is_static, name, "be a Python number, which is known before tracing", value)
 
 
 def _check(problem: Gaussian, name: str) -> None:
-    check_noise_scale(f"{name}.noise_scale", problem.noise_scale)
+    checks.one_of(f"{name}.cost", problem.cost, CostName)
+    least = f"{name}.least_variance"
+    checks.not_negative(least, problem.least_variance)
+    _check_static(least, problem.least_variance)
+    if problem.noise_scale is not None:
+        check_noise_scale(f"{name}.noise_scale", problem.noise_scale)
+        require(problem.least_variance == 0, least, "be 0 with a noise_scale", problem.least_variance)
 
 
 def _checked_means(problem: Gaussian, name: str, means: Any) -> Array:
@@ -47,6 +64,7 @@ def _checked_means(problem: Gaussian, name: str, means: Any) -> Array:
 
 
 def _scale(problem: Gaussian) -> float:
+    assert problem.noise_scale is not None
     return float(problem.noise_scale)
 
 
@@ -74,7 +92,7 @@ def _bound(problem: Gaussian, mean: Array, c: Array, is_upper: Array) -> Array:
 
 
 def _transport(problem: Gaussian, leader: Sample, other: Sample, epsilon: Array | None) -> Array:
-    (n_l, m_l), (n_a, m_a) = leader, other
+    (n_l, m_l, _), (n_a, m_a, _) = leader, other
     lead = jnp.maximum(m_l - m_a if epsilon is None else m_l - m_a + epsilon, 0)
     return lead**2 * (n_l * n_a) / (2 * _scale(problem) ** 2 * (n_l + n_a))
 
@@ -147,6 +165,7 @@ LAW = Law(
     bound=_bound,
     transport=_transport,
     share=_share,
+    meeting=None,
     posterior_draws=_posterior_draws,
     posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
     draw=_draw,

@@ -29,15 +29,18 @@ class Law(NamedTuple):
     # m_a >= m_l + epsilon; an epsilon of None is 0
     transport: Callable[[Any, Sample, Sample, Array | None], Array]
     share: Callable[[Any, Sample, Sample], Array]  # (problem, leader, challenger): see `directed_share`
+    # (problem, first, second) -> points x, one of which minimises n_1 kl(m_1, x) + n_2 kl(m_2, x) where m_1 > m_2; None
+    # if that is the pooled mean
+    meeting: Callable[[Any, Sample, Sample], tuple[Array, ...]] | None
     posterior_draws: Callable[[Any, Key, Array, Array, int | None], Array]  # (problem, key, counts, means, number)
     # (problem, key, counts, means, number) -> a draw, and so many uniform variables
     posterior_draw_and_uniforms: Callable[[Any, Key, Array, Array, int], tuple[Array, Array]]
     draw: Callable[[Any, Key, int, int, Any], PyTree]  # (problem, key, slots, leap, dtype) -> noise of a round
-    # (problem, noise, means, action, leap) -> sums of rewards, and pulls that were made, (slots,) each; the action has
-    # the arms and the times of the slots
-    pay: Callable[[Any, PyTree, Array, Slots, int], Slots]
-    # (problem, stream, means, leap) -> function (action, pulls before) -> as `pay`
-    pay_from_stream: Callable[[Any, Key, Array, int], Callable[[Slots, Array], Slots]]
+    # (problem, noise, means, action, leap) -> fields of the observation; the action has the arms and the times of the
+    # slots. Unknown variances: also sd, float (K,)
+    pay: Callable[..., tuple[Array, ...]]
+    # (problem, stream, means, leap) -> function (action, pulls before) -> as `pay`; unknown variances: also sd
+    pay_from_stream: Callable[..., Callable[[Slots, Array], Slots]]
     can_share: Callable[[int], bool]  # (leap) -> whether `pay_from_stream` exists with it
     # (problem, sums, times) -> whether so many rewards can have these sums; None if any finite number is possible
     are_sums: Callable[[Any, Array, Array], Array] | None

@@ -10,6 +10,7 @@ from jaxbandits.base import Array, Key, static_fields
 from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.pooled import Sample, cost_with_margin, directed_share, pooled_cost
+from jaxbandits.mab._problem.laws.posterior import draw_and_uniforms
 from jaxbandits.numerics import gamma
 from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.indexing import entries
@@ -75,14 +76,6 @@ def _posterior_draws(problem: Poisson, key: Key, counts: Array, means: Array, nu
     return draws / counts
 
 
-def _posterior_draw_and_uniforms(
-    problem: Poisson, key: Key, counts: Array, means: Array, number: int
-) -> tuple[Array, Array]:
-    of_draw, of_uniforms = jax.random.split(key)
-    draw = _posterior_draws(problem, of_draw, counts, means, None)
-    return draw, jax.random.uniform(of_uniforms, (number,), means.dtype)
-
-
 def _draw(problem: Poisson, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem, leap
     return jax.random.uniform(key, (UNIFORMS, slots), dtype)
@@ -109,8 +102,9 @@ LAW = Law(
     bound=_bound,
     transport=_transport,
     share=lambda problem, *pair: directed_share(poisson_kl, *pair),
+    meeting=None,
     posterior_draws=_posterior_draws,
-    posterior_draw_and_uniforms=_posterior_draw_and_uniforms,
+    posterior_draw_and_uniforms=draw_and_uniforms(_posterior_draws),
     draw=_draw,
     pay=_pay,
     pay_from_stream=numbered(_pay, (NUMBERED,)),

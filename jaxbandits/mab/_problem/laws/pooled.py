@@ -1,7 +1,7 @@
 """Costs of two arms of one law: the smallest divergence to means that agree, or differ by a margin."""
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
@@ -18,6 +18,7 @@ class Sample(NamedTuple):
 
     pulls: Array  # float (...)
     mean: Array  # float (...), of the rewards
+    variance: Any = ()  # float (...), of the rewards, where it is estimated; otherwise ()
 
 
 def pooled_cost(divergence: Divergence, leader: Sample, other: Sample) -> Array:
@@ -25,7 +26,7 @@ def pooled_cost(divergence: Divergence, leader: Sample, other: Sample) -> Array:
 
     That the pooled mean attains it holds for every exponential family of laws in their mean.
     """
-    (n_l, m_l), (n_a, m_a) = leader, other
+    (n_l, m_l, _), (n_a, m_a, _) = leader, other
     pooled = (n_l * m_l + n_a * m_a) / (n_l + n_a)
     costs = n_l * divergence(m_l, pooled) + n_a * divergence(m_a, pooled)
     return jnp.where(m_l > m_a, costs, 0)
@@ -33,7 +34,7 @@ def pooled_cost(divergence: Divergence, leader: Sample, other: Sample) -> Array:
 
 def directed_share(divergence: Divergence, leader: Sample, challenger: Sample) -> Array:
     """Computes N_l kl(m_l, m) / (N_l kl(m_l, m) + N_c kl(m_c, m)) with the pooled mean m of two arms, 1/2 at 0/0."""
-    (n_l, m_l), (n_c, m_c) = leader, challenger
+    (n_l, m_l, _), (n_c, m_c, _) = leader, challenger
     pooled = (n_l * m_l + n_c * m_c) / (n_l + n_c)
     of_leader, of_challenger = n_l * divergence(m_l, pooled), n_c * divergence(m_c, pooled)
     total = of_leader + of_challenger
@@ -66,7 +67,7 @@ def cost_with_margin(
     Returns:
         float (K,).
     """
-    (n_l, m_l), (n_a, m_a) = leader, other
+    (n_l, m_l, _), (n_a, m_a, _) = leader, other
     lead = m_l - m_a + epsilon
     lo = jnp.broadcast_to(jnp.maximum(0, m_a - epsilon), m_a.shape)
     hi = jnp.broadcast_to(m_l if most is None else jnp.minimum(m_l, most - epsilon), m_a.shape)

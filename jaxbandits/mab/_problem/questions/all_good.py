@@ -9,9 +9,11 @@ from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_range
+from jaxbandits.checks import require
+from jaxbandits.mab._problem.laws.pooled import Sample
+from jaxbandits.mab._problem.problems import Problem, divergence, has_unknown_variances, law_of, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import moved_divergences, placed
+from jaxbandits.mab._problem.questions.pairs import moved_divergences, pair_of, placed
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
 from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 from jaxbandits.numerics.roots import bracketed_root
@@ -29,6 +31,12 @@ def check_epsilon(question: Any, problem: Problem, name: str) -> None:
     """Raises `ValueError` unless epsilon is at least 0 and two means may differ by more."""
     least, most = mean_range(problem)
     checks.real(f"{name}.epsilon", question.epsilon, least=0, below=None if math.isinf(most) else most - least)
+
+
+def _check(question: AllGood, problem: Problem, name: str) -> None:
+    is_known = not has_unknown_variances(problem)
+    require(is_known, name, "not be AllGood with unknown variances", question)
+    check_epsilon(question, problem, name)
 
 
 def _margin(question: AllGood, means: Array) -> Array:
@@ -52,9 +60,7 @@ def fall_divergences(problem: Problem, epsilon: Array, counts: Array, means: Arr
     Returns:
         float (K, K) each, entry (a, b) for the arms a and b: kl(m_a, x) and kl(m_b, x + epsilon).
     """
-    return moved_divergences(
-        problem, n_l=counts[:, None], m_l=means[:, None], n_a=counts[None], m_a=means[None], epsilon=epsilon
-    )
+    return moved_divergences(problem, *pair_of(Sample(counts, means)), epsilon)
 
 
 def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
@@ -157,9 +163,9 @@ def _characteristic_time(question: AllGood, problem: Problem, means: Array, step
     epsilon, K = _margin(question, means), means.shape[0]
     is_good = means >= jnp.max(means) - epsilon
 
-    def slopes(w: Array) -> Array:
+    def slopes(w: Array) -> list[Array]:
         falls = placed(*fall_divergences(problem, epsilon, w, means))
-        return jnp.concatenate([falls, rise_divergences(problem, epsilon, w, means)])
+        return [jnp.concatenate([falls, rise_divergences(problem, epsilon, w, means)])]
 
     is_fall = is_good[:, None] & ~jnp.eye(K, dtype=bool)
     return time_of(slopes, jnp.concatenate([is_fall.reshape(-1), ~is_good]), means, steps)
@@ -171,7 +177,7 @@ def _check_answer(question: AllGood, answer: Any, K: int) -> Array:
 
 
 KIND = Kind(
-    check=check_epsilon,
+    check=_check,
     answer=_answer,
     alternatives=_alternatives,
     nearest=_nearest,

@@ -6,10 +6,11 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
-from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.laws.pooled import Sample
+from jaxbandits.mab._problem.problems import Problem, sample_of
 from jaxbandits.mab._problem.questions.all_good import check_epsilon
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import moved_divergences
+from jaxbandits.mab._problem.questions.pairs import at_arm, candidate_divergences, moved_divergences
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 
@@ -29,17 +30,15 @@ def _answer(question: BestArm, problem: Problem, counts: Array, means: Array) ->
     return _leader(means)
 
 
-def _divergences(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array]:
-    """Computes how far the leader and each challenger move to change places, float (K,) each."""
-    leader = _leader(means)
-    epsilon = jnp.asarray(question.epsilon, means.dtype)
-    count, mean = entry(counts, leader), entry(means, leader)
-    return moved_divergences(problem, n_l=count, m_l=mean, n_a=counts, m_a=means, epsilon=epsilon)
+def _pairs(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Problem, Sample, Sample, Array]:
+    """Returns the arguments of `moved_divergences` for the leader and each challenger."""
+    sample = sample_of(problem, counts, means)
+    return problem, at_arm(sample, _leader(means)), sample, jnp.asarray(question.epsilon, means.dtype)
 
 
 def _parts(question: BestArm, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array]:
     """Computes the summands of the cost of each challenger, float (K,) each: the leader's, then its own."""
-    first, second = _divergences(question, problem, counts, means)
+    first, second = moved_divergences(*_pairs(question, problem, counts, means))
     return entry(counts, _leader(means)) * first, counts * second
 
 
@@ -69,9 +68,9 @@ def _is_right(question: BestArm, means: Array, answer: Array) -> Array:
 def _characteristic_time(question: BestArm, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
     is_leader = is_entry(_leader(means), means)
 
-    def slopes(w: Array) -> Array:
-        first, second = _divergences(question, problem, w, means)
-        return jnp.where(is_leader[None], first[:, None], jnp.diag(second))
+    def slopes(w: Array) -> list[Array]:
+        moved = candidate_divergences(*_pairs(question, problem, w, means))
+        return [jnp.where(is_leader[None], first[:, None], jnp.diag(second)) for first, second in moved]
 
     return time_of(slopes, ~is_leader, means, steps)
 

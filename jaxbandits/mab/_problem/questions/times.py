@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -11,12 +12,12 @@ from jaxbandits.mab._problem.questions.kind import CharacteristicTime
 from jaxbandits.numerics.maximin import maximin
 
 
-def time_of(slopes: Callable[[Array], Array], exists: Array, means: Array, steps: int) -> CharacteristicTime:
+def time_of(slopes: Callable[[Array], list[Array]], exists: Array, means: Array, steps: int) -> CharacteristicTime:
     """Computes 1 / T = max over w of the smallest cost of an alternative, with certificates.
 
     Args:
         slopes: (w (K,)) -> divergence of every arm from the means of each alternative that are nearest at these
-            weights, float (n, K).
+            weights, float (n, K); several arrays where one of several points is nearest.
         exists: bool (n,), the alternatives that exist.
         means: float (K,), the truth.
         steps: steps of the solver.
@@ -25,7 +26,13 @@ def time_of(slopes: Callable[[Array], Array], exists: Array, means: Array, steps
         CharacteristicTime; infinite with uniform weights where an alternative costs nothing.
     """
     K = means.shape[0]
-    solution = maximin(slopes, exists, jnp.full(K, 1 / K, means.dtype), steps=steps)
+    forms = len(jax.eval_shape(slopes, means))
+
+    def stacked(w: Array) -> Array:
+        return slopes(w)[0] if forms == 1 else jnp.concatenate(slopes(w))
+
+    exists = exists if forms == 1 else jnp.tile(exists, forms)
+    solution = maximin(stacked, exists, jnp.full(K, 1 / K, means.dtype), steps=steps)
     is_tie = solution.upper == 0
     lower, upper = (jnp.where(is_tie, jnp.inf, 1 / jnp.where(is_tie, 1, x)) for x in (solution.upper, solution.lower))
     return CharacteristicTime((lower + upper) / 2, lower, upper, solution.weights)

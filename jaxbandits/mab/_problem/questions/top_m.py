@@ -6,11 +6,18 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
-from jaxbandits.mab._problem.problems import Problem
+from jaxbandits.mab._problem.problems import Problem, sample_of
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import placed, pooled_costs, pooled_divergences
+from jaxbandits.mab._problem.questions.pairs import (
+    at_arm,
+    candidate_divergences,
+    moved_divergences,
+    pair_of,
+    placed,
+    pooled_costs,
+)
 from jaxbandits.mab._problem.questions.times import checked_set, time_of
-from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
+from jaxbandits.numerics.indexing import is_entry, smallest_entry
 
 
 @static_fields("m")
@@ -48,7 +55,7 @@ def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) ->
         Entry (i, j), for i in the set and j outside: the smallest cost of means with lambda_i <= lambda_j, 0 where
         m_i <= m_j already; inf elsewhere.
     """
-    costs = pooled_costs(problem, n_l=counts[:, None], m_l=means[:, None], n_a=counts[None], m_a=means[None])
+    costs = pooled_costs(problem, *pair_of(sample_of(problem, counts, means)))
     return jnp.where(members[:, None] & ~members[None], costs, jnp.inf)
 
 
@@ -79,9 +86,11 @@ def _alternatives(question: TopM, problem: Problem, counts: Array, means: Array)
 
 def _nearest(question: TopM, problem: Problem, counts: Array, means: Array) -> Nearest:
     i, j, cost = cheapest_swap(swap_costs(problem, largest(question.m, means), counts, means))
-    (n_l, m_l), (n_a, m_a) = ((entry(counts, arm), entry(means, arm)) for arm in (i, j))
-    first, second = pooled_divergences(problem, n_l=n_l, m_l=m_l, n_a=n_a, m_a=m_a)
-    return Nearest(cost, jnp.where(is_entry(i, means), n_l * first, jnp.where(is_entry(j, means), n_a * second, 0)), i)
+    sample = sample_of(problem, counts, means)
+    inside, outside = at_arm(sample, i), at_arm(sample, j)
+    first, second = moved_divergences(problem, inside, outside)
+    first, second = inside.pulls * first, outside.pulls * second
+    return Nearest(cost, jnp.where(is_entry(i, means), first, jnp.where(is_entry(j, means), second, 0)), i)
 
 
 def _is_right(question: TopM, means: Array, answer: Array) -> Array:
@@ -93,8 +102,8 @@ def _is_right(question: TopM, means: Array, answer: Array) -> Array:
 def _characteristic_time(question: TopM, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
     members = largest(question.m, means)
 
-    def slopes(w: Array) -> Array:
-        return placed(*pooled_divergences(problem, n_l=w[:, None], m_l=means[:, None], n_a=w[None], m_a=means[None]))
+    def slopes(w: Array) -> list[Array]:
+        return [placed(*moved) for moved in candidate_divergences(problem, *pair_of(sample_of(problem, w, means)))]
 
     return time_of(slopes, (members[:, None] & ~members[None]).reshape(-1), means, steps)
 
