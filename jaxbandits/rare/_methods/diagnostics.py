@@ -90,10 +90,9 @@ def judge(
     alone: tuple[Weighed, ...],
     broad: Weighed,
     cells: list[tuple[str, int, Weighed]],
-    late: float,
     requested: float,
 ) -> tuple[str, ...]:
-    """Returns the warnings about an estimate, as sentences.
+    """Returns the warnings about an estimate that more runs may cure, as sentences.
 
     Args:
         weights: float64 (n,), weights of the runs in the event.
@@ -102,7 +101,6 @@ def judge(
         alone: the estimate of each learning by its own mixture.
         broad: the estimate by the first, broad mixtures.
         cells: (name, runs in the event, estimate) of every answer and octave.
-        late: share of the estimate in runs that stop in the second half of the budget.
         requested: requested relative error.
     """
     limit, warnings = largest_pareto_k(runs), []
@@ -126,11 +124,20 @@ def judge(
         is_large = each.estimate > SMALLEST_CELL * estimate.estimate
         if is_large and (number < FEWEST_IN_CELL or each.se > LARGEST_CELL_ERROR * each.estimate):
             warnings.append(f"The part {name} rests on {number} runs, {each.estimate:.1e} +- {each.se:.1e}.")
-    if late > LATE_SHARE:
-        warnings.append(
-            f"{late:.0%} of the estimate stops in the second half of the budget, which may cut the rest. "
-            "Choose a larger max_rounds."
-        )
     if estimate.estimate > 0 and estimate.se > requested * estimate.estimate:
         warnings.append(f"The relative error is {estimate.se / estimate.estimate:.0%}, above {requested:.0%}.")
     return tuple(warnings)
+
+
+def judge_budget(late: float) -> tuple[str, ...]:
+    """Returns the warning about a budget that cuts an estimate, which more runs do not cure.
+
+    Args:
+        late: share of the estimate in runs that stop in the second half of the budget.
+    """
+    if late <= LATE_SHARE:
+        return ()
+    return (
+        f"{late:.0%} of the estimate stops in the second half of the budget, which may cut the rest. "
+        "Choose a larger max_rounds.",
+    )

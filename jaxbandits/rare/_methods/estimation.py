@@ -53,7 +53,7 @@ def error_probability(
         max_rounds: budget of rounds of every run. Errors may come far later than typical stops, and a run that reaches
             the budget counts as no error.
         relative_error: () > 0, the requested standard error over the estimate. If there are warnings when it is
-            reached, the estimate goes on, for up to four times as many runs.
+            reached that more runs may cure, the estimate goes on, for up to four times as many runs.
         most_runs: number of runs after which the estimate ends, at least 1, without the runs of the learnings.
         rounds: numbers of runs of the rounds of one learning.
         learnings: number of learnings, at least 1.

@@ -13,6 +13,7 @@ from jaxbandits.rare._methods.diagnostics import (
     Weighed,
     effective_number,
     judge,
+    judge_budget,
     mean_over,
     pareto_k,
 )
@@ -68,7 +69,7 @@ def estimated(plan: Plan, alternatives: Any) -> RareResult:
         if not (is_precise or is_last):
             continue
         first_precise = first_precise or total
-        result = _result(
+        result, is_settled = _result(
             plan,
             mixtures,
             ends_of,
@@ -80,7 +81,7 @@ def estimated(plan: Plan, alternatives: Any) -> RareResult:
             requested=settings.relative_error,
             seconds=time.perf_counter() - started,
         )
-        if is_last or result.trust == "ok" or total >= PATIENCE * first_precise:
+        if is_last or is_settled or total >= PATIENCE * first_precise:
             return result
 
 
@@ -137,7 +138,8 @@ def _result(
     learning_runs: int,
     requested: float,
     seconds: float,
-) -> RareResult:
+) -> tuple[RareResult, bool]:
+    """Returns the result, and whether more runs would cure no warning."""
     sizes = tuple(end.pulls.size for end in ends)
     all_weights = np.concatenate(weights)
     alone = []
@@ -188,10 +190,10 @@ def _result(
         alone=result.alone,
         broad=broad,
         cells=cells,
-        late=late,
         requested=requested,
     )
-    return result if not warnings else RareResult(**{**result.__dict__, "trust": warnings})
+    trust = (*warnings, *judge_budget(late)) or "ok"
+    return RareResult(**{**result.__dict__, "trust": trust}), not warnings
 
 
 def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None:
