@@ -9,8 +9,8 @@ from scipy import stats
 
 from experiments.bench import switching
 from experiments.bench.loops import per_second
+from experiments.bench.reference import good_arms, questions
 from experiments.bench.reference import mab as plain
-from experiments.bench.reference import questions
 
 DELTA, ROUNDS = 1e-6, 200
 GOOD = {"HDoC": "hdoc", "LUCB-G": "lucb_g", "APT-G": "apt_g"}
@@ -60,6 +60,10 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1
     if rule in GOOD:
         return lambda tape: len(questions.good_arms(law, tape, GOOD[rule], LEVEL, DELTA, every=True)[0])
+    if rule == "APGAI":
+        question = ("good", LEVEL)
+        settings = {"delta": DELTA, "rounds": ROUNDS, "comparisons": K}
+        return lambda tape: len(questions.run(law, tape, question, good_arms.apgai(law, question), **settings))
     if rule == "SH, top m":
         phases = plain.sequential_halving_phases(K, ROUNDS, 2)
         return lambda tape: len(plain.in_phases(tape, phases, all_samples=False)) - 1

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from experiments.bench import arms, questions, switching
+from experiments.bench import arms, questions, switching, variances
 from experiments.bench.case import Case, always
 from experiments.settings import Settings
 from jaxbandits import mab
@@ -55,6 +55,7 @@ SURE: dict[str, Callable[..., Algorithm]] = {
     "HDoC": partial(mab.hdoc, level=arms.LEVEL),
     "LUCB-G": partial(mab.lucb_g, level=arms.LEVEL),
     "APT-G": partial(mab.apt_g, level=arms.LEVEL),
+    "APGAI": partial(mab.apgai, level=arms.LEVEL),
 }
 BUDGET: dict[str, Callable[..., Algorithm]] = {
     "SR": mab.successive_rejects,
@@ -119,10 +120,11 @@ def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorit
 
 
 def more_cases(options: Settings) -> list[Case]:
-    """Returns all cases, the questions other than the best arm, and three cheap rules in other widths."""
+    """Returns all cases, other questions, unknown variances, and three cheap rules in other widths."""
     widths = () if options.quick else (LANES[0], LANES[2])
     return (
         cases()
         + questions.cases()
+        + variances.cases()
         + [case for width in widths for case in cases(width) if case.rule in ("UCB1", "EB-TCI", "TTUCB")]
     )

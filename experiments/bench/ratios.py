@@ -13,7 +13,7 @@ import numpy as np
 from experiments.bench.case import Case, always
 from experiments.bench.loops import per_second
 from experiments.bench.reference import linear_glr as plain
-from experiments.bench.reference import linear_peps
+from experiments.bench.reference import linear_peps, linear_questions
 from jaxbandits import linear
 from jaxbandits.base import Algorithm
 from jaxbandits.linear._shared.fixed_confidence import first_spanner
@@ -45,13 +45,19 @@ FACTORIES: dict[str, Callable[..., Algorithm]] = {
     "LinTTTS": partial(linear.lin_ttts, draws=DRAWS),
     "PEPS": linear.peps,
 }
+# Rules with another question: the rule, the question, and its transcription. On soare(6) neither has a unique answer.
+ASKED: dict[str, tuple[str, Any, plain.Question]] = {
+    "LinGapE, top 3": ("LinGapE", linear.TopM(3), linear_questions.top_m(3)),
+    "FWS, top 3": ("FWS", linear.TopM(3), linear_questions.top_m(3)),
+    "LinGapE, above": ("LinGapE", linear.Above(0.0), linear_questions.above(0.0)),
+}
 LONGER = {"Lazy TaS": 8}  # factor of the rounds on K = 50, d = 20: its plans get rarer as a run gets longer
 DEAR = {"LinGame-C": 4, "LinTTTS": 16, "PEPS": 16}  # divisors of the number of rounds
 
 
 def cases() -> list[Case]:
     """Returns the cases of every rule on both instances."""
-    return [case_of(rule, where) for where in MAKE for rule in FACTORIES]
+    return [case_of(rule, where) for where in MAKE for rule in (*FACTORIES, *ASKED)]
 
 
 def case_of(rule: str, where: str) -> Case:
@@ -62,7 +68,10 @@ def case_of(rule: str, where: str) -> Case:
     stop = linear.likelihood_ratio(thresholds.log_t(arms=len(instance.arms)), delta=DELTA)
     settings: dict[str, Any] = {"stop": stop, "ridge": RIDGE}
     settings |= TIRINZONI.get(rule, {}) if where == LARGE else {}  # as printed
-    make = partial(FACTORIES[rule], instance.arms, **settings)
+    factory, question, _ = ASKED.get(rule, (rule, None, None))
+    if question is not None:
+        settings["question"] = question
+    make = partial(FACTORIES[factory], instance.arms, **settings)
     build, plain = always(make, linear.environment(instance, make())), partial(rate, rule, instance)
     name, bar = f"{rule}, ratios", BARS[where].get(rule)
     shape = {"max_rounds": rounds, "lanes": lanes, "runs": runs}
@@ -72,7 +81,8 @@ def case_of(rule: str, where: str) -> Case:
 def rate(rule: str, instance: linear.Instance, rounds: int = 200) -> float:
     """Measures the pulls per second of the transcription, over one run on one core."""
     arms, theta, rng = np.asarray(instance.arms), np.asarray(instance.theta), np.random.default_rng(0)
-    sampler, d = samplers(arms)[rule], arms.shape[1]
+    name, _, question = ASKED.get(rule, (rule, None, None))
+    sampler, d = samplers(arms)[name], arms.shape[1]
 
     def numbers(t: int) -> Any:
         if rule == "PEPS":
@@ -82,7 +92,7 @@ def rate(rule: str, instance: linear.Instance, rounds: int = 200) -> float:
 
     def play() -> int:
         tape = (arms @ theta)[:, None] + rng.normal(size=(len(arms), rounds))
-        return len(plain.run(arms, tape, sampler, level, numbers=numbers, rounds=rounds))
+        return len(plain.run(arms, tape, sampler, level, numbers=numbers, question=question, rounds=rounds))
 
     return per_second(play)
 

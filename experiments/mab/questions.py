@@ -14,6 +14,7 @@ from experiments.simulate import simulate
 from jaxbandits import Results, mab
 from jaxbandits.base import Algorithm, Outcome
 
+OVER_TIME = r"pulls / ($T^\star \log(1/\delta)$)"  # label of an axis
 Rule = Callable[..., Algorithm]  # (problem, *, delta) -> Algorithm
 
 
@@ -68,6 +69,12 @@ def time_of(asked: Asked) -> float:
 def kl(delta: float) -> float:
     """Computes the relative entropy of delta from 1 - delta."""
     return (1 - 2 * delta) * float(np.log((1 - delta) / delta))
+
+
+def over_time(line: Line, time: float, delta: float) -> Line:
+    """Divides mean pulls by T* log(1/delta)."""
+    unit = -time * float(np.log(delta))
+    return line._replace(ours=line.ours / unit, se=line.se / unit, bound=None)
 
 
 def near(lines: Mapping[Any, Line], examples: Mapping[Any, tuple[float, float]]) -> Claim:

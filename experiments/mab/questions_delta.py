@@ -83,7 +83,6 @@ EXAMPLES = {  # pulls / (T* log(1/delta)) of NumPy programs at these deltas, and
     ("an arm above 0, none is", "EB-TC"): ((1.43, 1.24, 1.11), 300),
     ("all arms within .2 of the best", "EB-TC, ids"): ((1.31, 1.17, 1.09), 100),
 }
-PANEL = r"pulls / ($T^\star \log(1/\delta)$)"
 ROUNDING = 0.005  # half a unit of the last digit of these ratios
 
 
@@ -107,7 +106,7 @@ def run(options: Settings) -> Report:
         name="{question}, {rule}, delta = {delta:g}",
         more=lambda question, rule, delta: {"bound": times[question] * questions.kl(delta)},
     )
-    ratios = {key: over_time(each, times[key[0]], key[2]) for key, each in cells.lines.items()}
+    ratios = {key: questions.over_time(each, times[key[0]], key[2]) for key, each in cells.lines.items()}
     wrong = study.errors(cells)
     last = {", ".join(key): ratios[*key, deltas[-1]].ours for key in OPTIMAL}
     return study.report(
@@ -129,12 +128,6 @@ def run(options: Settings) -> Report:
         ),
         grid=study.across(cells._replace(lines=ratios), "delta", cell=lambda each: f"{each.ours:.3f} +- {each.se:.3f}"),
     )
-
-
-def over_time(line: Line, time: float, delta: float) -> Line:
-    """Divides mean pulls by T* log(1/delta)."""
-    unit = -time * float(np.log(delta))
-    return line._replace(ours=line.ours / unit, se=line.se / unit, bound=None)
 
 
 def examples(ratios: dict[study.Key, Line]) -> dict[study.Key, tuple[float, float]]:
@@ -176,7 +169,7 @@ def draw(figure: Any, *, ratios: dict[study.Key, Line], deltas: tuple[float, ...
         axes.tick_params(labelbottom=True)
         axes.legend(fontsize=8)
     panels[0].invert_xaxis()  # shared by all panels
-    panels[0].set_ylabel(PANEL)
-    panels[3].set_ylabel(PANEL)
+    panels[0].set_ylabel(questions.OVER_TIME)
+    panels[3].set_ylabel(questions.OVER_TIME)
     for axes in panels[len(ASKED) :]:
         axes.remove()

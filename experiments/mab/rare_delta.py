@@ -81,11 +81,12 @@ def rows(quick: bool) -> dict[Row, tuple[Any, Callable[..., tuple]]]:
 
 
 def smallest(row: Row) -> float:
-    """Returns the smallest delta of a row: below it, runs that err take 100,000 pulls and more."""
+    """Returns the smallest delta of a row: below it, runs that err take 100,000 pulls and more, and a cell minutes."""
     instance, threshold, rule = row
     if instance == "gk1":
         return 1e-9 if (threshold, rule) == ("gk16", "TTUCB") else 1e-4
-    return 1e-6 if rule in ("LUCB", "UGapE") else DELTAS[-1]
+    is_first = threshold == "gk16" and (instance == "gauss4" or rule == "TTUCB")
+    return DELTAS[-1] if instance == LINEAR or (is_first and rule not in ("LUCB", "UGapE")) else 1e-6
 
 
 def lingape(instance: linear.Instance, key: Any, delta: Any) -> tuple:

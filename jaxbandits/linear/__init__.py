@@ -5,6 +5,7 @@ pull of one arm informs about all others, so an algorithm pulls arms that separa
 
 >>> import jax, jaxbandits
 >>> from jaxbandits import linear
+>>> from jaxbandits.numerics import thresholds
 >>> key = jax.random.key(0)
 >>> instance = linear.soare(5)  # the truth: an Instance
 >>> algorithm = linear.lingape(instance.arms, delta=0.05, noise_scale=instance.noise_scale)  # what a learner may know
@@ -35,6 +36,15 @@ True
 The algorithms from `lingape_glr` to `uniform` take their stop as a value, `stop=likelihood_ratio(threshold, delta=..)`
 with a threshold of `numerics.thresholds`, or `no_stop()`. They, `rage` and `rage_leader` may compare items other than
 the arms that they pull (`Instance.items`). The answer is then an item.
+
+With `question=` the rules `lingape_glr`, `fws`, `lingame`, `lazy_tas`, `fixed_weights` and `uniform` also find the m
+best arms or items, `TopM(m)`, or all above a level, `Above(level)`. The answer is then a set, bool (M,).
+
+>>> stop = linear.likelihood_ratio(thresholds.gk16(arms=6), delta=0.05)
+>>> algorithm = linear.lingape_glr(instance.arms, stop=stop, question=linear.TopM(2))
+>>> outcome = jaxbandits.run(key, algorithm, environment, max_rounds=10**6)
+>>> print(linear.is_right(instance, outcome.answer, question=linear.TopM(2)))
+True
 
 `environment(instance, algorithm)` answers the algorithm's actions. Instances: `soare`, `canonical`, `sphere`,
 `yahoo_like`, `theorem3_counterexample`, `random_tirinzoni`, `sphere_pair`, `many_arms`, `transductive`, or an
@@ -129,9 +139,12 @@ from jaxbandits.linear._theory.theorem2 import (
 )
 from jaxbandits.linear._theory.xy_oracle import XYOracle, xy_oracle
 from jaxbandits.numerics.design import Design
+from jaxbandits.questions import Above, BestArm, TopM
 
 __all__ = [
+    "Above",
     "Allocation",
+    "BestArm",
     "Bridge",
     "CharacteristicTime",
     "Design",
@@ -145,6 +158,7 @@ __all__ = [
     "Pull",
     "RatioTables",
     "Step",
+    "TopM",
     "XYOracle",
     "canonical",
     "characteristic_time",

@@ -32,10 +32,11 @@ threshold is a heuristic that experiments use.
 | `batched_elimination` | as above in batches that grow: the arms to drop are looked for at their ends alone |
 | `lil_ucb` | the arm with the best upper bound, until one arm has most of the pulls |
 | `hdoc`, `lucb_g` | for one arm or all arms above a level: the unlabelled arm with the best upper bound |
+| `apgai` | for one arm above a level: the arm that is clearest above it; with none, the one least clearly below |
 | `apt_g` | for the same: the unlabelled arm whose mean is nearest to the level, for its number of pulls |
 
-With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `sar`,
-`sh_top_m`, `apt` and `lsa` are for one question each.
+With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `apgai`,
+`sar`, `sh_top_m`, `apt` and `lsa` are for one question each.
 
 | question | answer | rules |
 | --- | --- | --- |
@@ -50,8 +51,8 @@ With `question=` these rules also answer other questions than which arm is the b
     >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
     True
 
-With `every=n` the rules that take `question=`, and `hdoc`, `lucb_g` and `apt_g`, decide for n pulls at once, as a
-laboratory or a website does. A round is then a batch, whose pulls are allotted without a look at its rewards. The
+With `every=n` the rules that take `question=`, and `hdoc`, `lucb_g`, `apt_g` and `apgai`, decide for n pulls at once,
+as a laboratory or a website does. A round is then a batch, whose pulls are allotted without a look at its rewards. The
 guarantee stays.
 
     >>> algorithm = mab.eb_tci(instance.problem, delta=0.1, every=100)
@@ -90,17 +91,19 @@ arms in the order of their numbers. `discounted_ucb` and `sliding_window_ucb` al
 
 `mab.gaussian(means, noise_scale=1.0)`, `mab.bernoulli(means)`, `mab.poisson(means)` and `mab.exponential(means)` make
 instances from any means. With `mab.gaussian(means, sd=(1.0, 0.5))` every arm has a standard deviation of its own, which
-`uniform`, `tas`, `eb_tc`, `eb_tci` and `t3c` estimate (`mab.Gaussian(arms, noise_scale=None)`); other rules refuse it.
-`mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the
-divergence of Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`). Rules whose bounds need a
+`uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c` and `apgai` estimate (`mab.Gaussian(arms, noise_scale=None)`); other rules
+refuse it. `mab.bounded(means)` is for rewards in [0, 1] of a law that is not known: rules take the divergence of
+Bernoulli rewards, whose bounds hold for them (`numerics.thresholds.kt`), and `lucb` and `ugape` also intervals by
+empirical variances (`intervals="bernstein"`), which are shorter where variances are small. Rules whose bounds need a
 sub-Gaussian constant refuse Poisson and exponential arms. Those that a likelihood ratio or the relative entropy drives
-take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `successive_rejects`, `sequential_halving`,
-`sar`, `sh_top_m`, `ucb_e`, `apt`, `kl_ucb`, `imed` and `thompson`.
+take all: of the rules above, `uniform` to `eb_tci`, `kl_lucb`, `ugape`, `apgai`, `successive_rejects`,
+`sequential_halving`, `sar`, `sh_top_m`, `ucb_e`, `apt`, `kl_ucb`, `imed` and `thompson`.
 
 Sources: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Jourdan, Degenne, Baudry,
 de Heide and Kaufmann (2022), Top two algorithms revisited. Each algorithm names its own sources.
 """
 
+from jaxbandits.mab._algorithms.apgai import apgai
 from jaxbandits.mab._algorithms.apt import apt
 from jaxbandits.mab._algorithms.apt_g import apt_g
 from jaxbandits.mab._algorithms.batched_elimination import batched_elimination
@@ -152,11 +155,8 @@ from jaxbandits.mab._problem.instances import (
     poisson,
 )
 from jaxbandits.mab._problem.problems import Bernoulli, Bounded, Exponential, Gaussian, Poisson
-from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
-from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
-from jaxbandits.mab._problem.questions.top_m import TopM
 from jaxbandits.mab._problem.recorded import recorded
 from jaxbandits.mab._theory.complexity import (
     CharacteristicTime,
@@ -167,6 +167,7 @@ from jaxbandits.mab._theory.complexity import (
     successive_rejects_bound,
 )
 from jaxbandits.mab._theory.diagnostics import Estimate, estimates
+from jaxbandits.questions import Above, BestArm, TopM
 
 __all__ = [
     "Above",
@@ -190,6 +191,7 @@ __all__ = [
     "Rewards",
     "SquaredRewards",
     "TopM",
+    "apgai",
     "apt",
     "apt_g",
     "audibert1",

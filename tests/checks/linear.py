@@ -47,6 +47,9 @@ BY_RATIOS = NO_START | {"start": "arms"}
 APART = BY_RATIOS | {"stop": linear.likelihood_ratio(**(STOP | {"items": None, "eliminate": None}))}
 TOP_TWO = APART | {"leader_share": 0.5}
 OPEN_SHARE = {"leader_share": ("none",)}
+ASKED = {"question": linear.TopM(1)}
+UNASKED = {"question": None}
+OPEN = {"question": ("none",)}
 LINGAPE = {
     "arms": ARMS,
     "delta": 0.1,
@@ -61,22 +64,38 @@ LINGAPE = {
 CALLS = {
     "characteristic_time": Call(
         linear.characteristic_time,
-        {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 10},
-        fine={"items": ("none",)},
+        {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 10} | UNASKED,
+        fine={"items": ("none",)} | OPEN,
     ),
-    "fixed_weights": Call(linear.fixed_weights, BY_RATIOS | {"allocation": jnp.asarray(np.array([0.4, 0.4, 0.2]))}),
-    "fws": Call(linear.fws, NO_START | {"steps": 4}),
+    "characteristic_time, top": Call(
+        linear.characteristic_time,
+        {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 10, "question": linear.TopM(2)},
+        fine={"items": ("none",)} | OPEN,
+    ),
+    "fixed_weights": Call(
+        linear.fixed_weights, BY_RATIOS | UNASKED | {"allocation": jnp.asarray(np.array([0.4, 0.4, 0.2]))}, fine=OPEN
+    ),
+    "fws": Call(linear.fws, NO_START | UNASKED | {"steps": 4}, fine=OPEN),
+    "fws, question": Call(linear.fws, NO_START | ASKED | {"steps": 4}, fine=OPEN),
     "l_t3c": Call(linear.l_t3c, TOP_TWO | {"joint": True}, fine=OPEN_SHARE),
     "lazy_tas": Call(
         linear.lazy_tas,
-        BY_RATIOS | {"laziness": 2, "design_steps": 10, "support": False, "spanner": np.array([0, 1])},
-        fine={"spanner": ("none",)},
+        BY_RATIOS | UNASKED | {"laziness": 2, "design_steps": 10, "support": False, "spanner": np.array([0, 1])},
+        fine={"spanner": ("none",)} | OPEN,
     ),
     "lin_ttts": Call(linear.lin_ttts, TOP_TWO | {"draws": 4}, fine=OPEN_SHARE),
-    "lingame": Call(linear.lingame, BY_RATIOS | {"shared_learner": False, "optimism": True, "clip": True}),
+    "lingame": Call(
+        linear.lingame, BY_RATIOS | UNASKED | {"shared_learner": False, "optimism": True, "clip": True}, fine=OPEN
+    ),
     "lingame_c": Call(linear.lingame_c, BY_RATIOS | {"optimism": True, "clip": True, "max_pairs": 10}),
     "peps": Call(linear.peps, BY_RATIOS | {"draws": 4, "mix": 0.0}),
-    "uniform": Call(linear.uniform, BY_RATIOS),
+    "uniform": Call(linear.uniform, BY_RATIOS | UNASKED, fine=OPEN),
+    "uniform, epsilon": Call(linear.uniform, BY_RATIOS | {"question": linear.BestArm(0.1)}, fine=OPEN),
+    "uniform, question": Call(
+        linear.uniform,
+        BY_RATIOS | {"question": linear.Above(0.3)},
+        fine={"question": ("none", "level, negative", "level, zero")},
+    ),
     "likelihood_ratio": Call(
         linear.likelihood_ratio, STOP, fine=dict.fromkeys(("items", "glr_ridge", "eliminate"), ("none",))
     ),
@@ -114,7 +133,17 @@ CALLS = {
     "hardness_oracle": Call(linear.hardness_oracle, HARDNESS),
     "hardness_oracle_sum": Call(linear.hardness_oracle_sum, HARDNESS),
     "hardness_ugape": Call(linear.hardness_ugape, {"arms": ARMS, "theta": THETA, "epsilon": 0.1}),
-    "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1}),
+    "is_right": Call(linear.is_right, {"instance": INSTANCE, "answer": 1, "epsilon": 0.1, "question": None}, fine=OPEN),
+    "is_right, question": Call(
+        linear.is_right,
+        {
+            "instance": INSTANCE,
+            "answer": np.array([True, False, True]),
+            "epsilon": 0.1,
+            "question": linear.Above(0.3),
+        },
+        fine={"question": ("none", "level, negative", "level, zero")},
+    ),
     "lingape": Call(
         linear.lingape,
         LINGAPE | {"leap": 64},
@@ -125,7 +154,16 @@ CALLS = {
         LINGAPE | {"leap": linear.Leap(64, 8.0, jnp.asarray(1.0))},
         fine={"union_bound": ("none",), "ratios": ("none",)},
     ),
-    "lingape_glr": Call(linear.lingape_glr, APART | {"width": "log", "ratios": RATIOS.p}, fine={"ratios": ("none",)}),
+    "lingape_glr": Call(
+        linear.lingape_glr,
+        APART | UNASKED | {"width": "log", "ratios": RATIOS.p},
+        fine={"ratios": ("none",)} | OPEN,
+    ),
+    "lingape_glr, question": Call(
+        linear.lingape_glr,
+        APART | {"width": "log", "ratios": RATIOS.p, "question": linear.TopM(2)},
+        fine={"ratios": ("none",)} | OPEN,
+    ),
     "lingape_radius": Call(
         linear.lingape_radius,
         BOUND | {"logdet": 3.0, "ridge": 1.0, "union_bound": 9.0},
@@ -133,8 +171,8 @@ CALLS = {
     ),
     "lower_bound": Call(
         linear.lower_bound,
-        {"arms": ARMS, "theta": THETA, "delta": 0.1, "items": ARMS, "noise_scale": 1.0, "steps": 10},
-        fine={"items": ("none",)},
+        {"arms": ARMS, "theta": THETA, "delta": 0.1, "items": ARMS, "noise_scale": 1.0, "steps": 10} | ASKED,
+        fine={"items": ("none",)} | OPEN,
     ),
     "oracle_allocation": Call(linear.oracle_allocation, {"arms": ARMS, "theta": THETA, "steps": 10}),
     "pair_directions": Call(linear.pair_directions, {"arms": ARMS}),

@@ -19,13 +19,14 @@ TOP_TWO = TEST | {"leader_share": 0.5}
 ASKED = TEST | {"question": mab.TopM(2), "epsilon": 0.0, "start": 4}
 TIMED = {"means": MEANS, "question": mab.TopM(2), "leader_share": None, "epsilon": 0.0}
 UNASKED = {"question": None}
+WIDTHS = {"problem": mab.Bounded(3, jnp.float64), "intervals": "bernstein"}
 BUDGET = {"problem": PROBLEM, "horizon": 100}
 GOOD = {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "all_arms": True, "every": 2}
 LEVEL = {"level": ("negative", "zero")}  # normal rewards may have any mean
 STARTED = {"start": 4}
 LEARNT = {"problem": ("noise_scale, number",)}  # a number is the noise_scale of another problem
 KNOWN = {"means": MEANS, "noise_scale": 1.0, "sd": None, "cost": "adaptive", "least_variance": 0.0, "dtype": "float64"}
-OPTIONAL = {"threshold": ("none",), "question": ("none",), "start": ("none",)}
+OPTIONAL = {"intervals": ("none",), "threshold": ("none",), "question": ("none",), "start": ("none",)}
 
 
 def _tested(factory, **more):
@@ -34,6 +35,11 @@ def _tested(factory, **more):
 
 CALLS = {
     "apt_g": Call(mab.apt_g, GOOD, fine=LEVEL),
+    "apgai": Call(
+        mab.apgai,
+        {"problem": PROBLEM, "level": 0.3, "delta": 0.1, "threshold": thresholds.box(arms=3), "every": 2, "start": 4},
+        fine=LEVEL | OPTIONAL,
+    ),
     "hdoc": Call(mab.hdoc, GOOD, fine=LEVEL),
     "lsa": Call(mab.lsa, BUDGET | {"level": 0.3, "alpha": 1.0}, fine=LEVEL),
     "lucb_g": Call(mab.lucb_g, GOOD, fine=LEVEL),
@@ -125,7 +131,7 @@ CALLS = {
         fine={"lil_lambda": ("none",)},
     ),
     "lil_ucb_constants": Call(mab.lil_ucb_constants, {"delta": 0.1}),
-    "lucb": _tested(mab.lucb, **UNASKED),
+    "lucb": _tested(mab.lucb, **UNASKED, **WIDTHS),
     "successive_elimination": Call(mab.successive_elimination, {"problem": PROBLEM, "delta": 0.1}),
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
     "t3c": Call(mab.t3c, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
@@ -133,7 +139,7 @@ CALLS = {
     "tas": _tested(mab.tas, **UNASKED, **STARTED, tracking="D", replan_every=1),
     "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
     "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
-    "ugape": _tested(mab.ugape, **UNASKED),
+    "ugape": _tested(mab.ugape, **UNASKED, **WIDTHS),
     "uniform": _tested(mab.uniform, **UNASKED, **STARTED),
     "bayes_ucb": Call(
         mab.bayes_ucb, {"problem": PROBLEM, "factor": mab.LogFactor(100, 5.0)}, fine={"factor": ("none",)}

@@ -86,6 +86,14 @@ CALLS = {
     "uv_box": Call(
         thresholds.uv_box, {"arms": 3, "comparisons": 2.0}, fine={"arms": ("none",), "comparisons": ("none",)}
     ),
+    **{
+        made.__name__: Call(
+            made,
+            {"arms": 3, "comparisons": 2.0, "reads": "pulls"},
+            fine={"arms": ("none",), "comparisons": ("none",)},
+        )
+        for made in (thresholds.box, thresholds.box_sharp)
+    },
     "kk_all": Call(thresholds.kk_all, {"arms": 3}),
     "ellipsoid": Call(
         thresholds.ellipsoid,

@@ -53,7 +53,9 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
         "transductive": ("omega",),
         "xy_oracle": ("delta", "noise_scale", "arms", "theta"),
         "yahoo_like": ("ridge", "min_gap"),
-    },
+    }
+    # An epsilon of the stop must be known to be 0.
+    | dict.fromkeys(("fws, question", "lingape_glr, question", "uniform, epsilon", "uniform, question"), ("stop",)),
     "fullbandit": {
         "crowd_like": ("average", "best"),
         "exhaustive": ("superarms",),
@@ -118,8 +120,12 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
 def evidence(threshold):
     name = threshold.__name__
     kind = name.removesuffix("_mixture")
-    counts = jnp.asarray([20, 30] if name in ("kk_pair", "kt") or name != kind else [20, 30, 25])
-    statistics = Evidence(jnp.asarray(75), counts, log_det=jnp.asarray(2.0), least_eigenvalue=jnp.asarray(9.0))
+    needs_variances = name in ("student", "uv_box")
+    counts = jnp.asarray([20, 30] if name in ("kk_pair", "kt") or needs_variances or name != kind else [20, 30, 25])
+    cost = "adaptive" if needs_variances else None
+    statistics = Evidence(
+        jnp.asarray(75), counts, cost=cost, log_det=jnp.asarray(2.0), least_eigenvalue=jnp.asarray(9.0)
+    )
     return threshold(
         0.1, statistics._replace(sums=jnp.asarray([15.0, 40.0]), law=kind.capitalize() if name != kind else None)
     )

@@ -108,12 +108,24 @@ def _coin(arms, **hyperparameters):
     return linear.l_t3c(arms, **({"leader_share": 0.5} | hyperparameters))
 
 
+def _above(factory, **more):
+    """Asks for the arms above a level, which is a hyperparameter; only the stop of the best arm has an epsilon."""
+
+    def make(arms, *, level=0.5, **hyperparameters):
+        return factory(arms, question=linear.Above(level), **(more | hyperparameters))
+
+    return make
+
+
 RATIO_STOP = {
     "delta": (0.1, 1e-4),
     "epsilon": (0.0, 0.15),
     "ridge": (1.0, 30.0),
     "noise_scale": (1.0, 0.5),
 }
+ASKED_STOP = {name: RATIO_STOP[name] for name in ("delta", "ridge", "noise_scale")}
+ASKED = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3)}
+TOP, SHARED = {"question": linear.TopM(2)}, {"shared_learner": True}
 STOPS = {"glr_ridge": 0, "threshold": thresholds.log_t(arms=3), "eliminate": "stop"}
 
 LINGAPE = {
@@ -200,6 +212,37 @@ CASES = {
         _linear(_ratios_stop(_lazy)),
         RATIO_STOP,
         STOPS | {"laziness": 4, "design_steps": 3, "support": True, "spanner": (1, 2)},
+    ),
+    "lingape-top": Case(
+        _linear(functools.partial(_ratios_stop(linear.lingape_glr), **TOP)),
+        ASKED_STOP,
+        ASKED | {"question": linear.TopM(1)},
+    ),
+    "lingape-above": Case(
+        _linear(_above(_ratios_stop(linear.lingape_glr))), ASKED_STOP | {"level": (0.5, 0.3)}, ASKED, is_variant=True
+    ),
+    "linear-uniform-top": Case(
+        _linear(functools.partial(_ratios_stop(linear.uniform), **TOP)), ASKED_STOP, ASKED, is_variant=True
+    ),
+    "fixed-weights-above": Case(
+        _linear(_above(_ratios_stop(_weighed))), ASKED_STOP | {"level": (0.5, 0.3)}, ASKED, is_variant=True
+    ),
+    "fws-top": Case(_linear(functools.partial(_ratios_stop(linear.fws), **TOP)), ASKED_STOP, ASKED, is_variant=True),
+    "fws-above": Case(
+        _linear(_above(_ratios_stop(linear.fws))), ASKED_STOP | {"level": (0.5, 0.3)}, ASKED, is_variant=True
+    ),
+    "lingame-top": Case(
+        _linear(functools.partial(_ratios_stop(linear.lingame), **TOP, **SHARED)),
+        ASKED_STOP,
+        ASKED | {"optimism": False},
+        dtypes=("float64",),
+        is_variant=True,
+    ),
+    "lazy-tas-top": Case(
+        _linear(functools.partial(_ratios_stop(_lazy), **TOP)), ASKED_STOP, ASKED | {"laziness": 4}, is_variant=True
+    ),
+    "lazy-tas-above": Case(
+        _linear(_above(_ratios_stop(_lazy))), ASKED_STOP | {"level": (0.5, 0.3)}, ASKED, is_variant=True
     ),
     "l-t3c": Case(_linear(_ratios_stop(linear.l_t3c)), RATIO_STOP, STOPS | {"joint": False, "leader_share": 0.5}),
     "l-t3c-coin": Case(_linear(_ratios_stop(_coin)), RATIO_STOP | {"leader_share": (0.5, 0.2)}, is_variant=True),

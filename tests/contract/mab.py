@@ -94,6 +94,18 @@ CASES = {
     ),
     "lucb-top": Case(_tested(mab.lucb, question=mab.TopM(2)), {"delta": (0.1, 0.001)}, is_variant=True),
     "ugape-top": Case(_tested(mab.ugape, question=mab.TopM(2)), {"delta": (0.1, 0.001)}, is_variant=True),
+    "lucb-bernstein": Case(
+        _tested(mab.lucb, law=mab.bounded, intervals="bernstein"),
+        TEST,
+        INTERVALS | {"intervals": None},
+        is_variant=True,
+    ),
+    "ugape-bernstein": Case(
+        _tested(mab.ugape, law=mab.bounded, question=mab.TopM(2), intervals="bernstein"),
+        {"delta": (0.1, 0.001)},
+        {"intervals": None},
+        is_variant=True,
+    ),
     "eb-tc-above": Case(_tested(_above, ones=True), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, is_variant=True),
     "eb-tc-good": Case(_tested(_good), {"delta": (0.1, 0.001), "level": (0.3, 0.8)}, is_variant=True),
     "eb-tc-all-good": Case(_tested(_all_good), {"delta": (0.1, 0.001), "slack": (0.35, 0.2)}, is_variant=True),
@@ -178,6 +190,7 @@ CASES = {
     "hdoc": Case(_tested(mab.hdoc, level=0.3), GOOD, {"all_arms": True}),
     "lucb-g": Case(_tested(mab.lucb_g, level=0.3), GOOD, {"all_arms": True}),
     "apt-g": Case(_tested(mab.apt_g, level=0.3), GOOD, {"all_arms": True}),
+    "apgai": Case(_tested(mab.apgai, level=0.3), GOOD, {"threshold": thresholds.box(arms=3), "start": 4, "every": 7}),
     "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
     # Three arms have two phases for m = 1 and one, without samples to reuse, for m = 2.
     "sh-top-m": Case(_mab(mab.sh_top_m, m=1, horizon=60), {}, {"m": 2, "horizon": 20, "leap": 9, "reuse": True}),

@@ -28,6 +28,7 @@ RULES = {
             "HDoC",
             "LUCB-G",
             "APT-G",
+            "APGAI",
             "SR",
             "SR, leap",
             "SH",
@@ -44,7 +45,7 @@ RULES = {
     },
     "linear": {
         *("LinGapE", "LinGapE, leap", "XY-static", "XY-static, every pull", "XY-adaptive"),
-        *(f"{rule}, ratios" for rule in ratios.FACTORIES),
+        *(f"{rule}, ratios" for rule in (*ratios.FACTORIES, *ratios.ASKED)),
         *("RAGE", "OD-LinBAI", "Peace", "G-BAI", "P1-RAGE", "LinUCB", "LinTS"),
     },
     "fullbandit": {"SAQM", "ICB, ellipsoid", "spectral", "SA-FOA, eps/2"},

@@ -6,7 +6,15 @@ import pytest
 
 import jaxbandits
 from experiments.bench import questions as bench
-from experiments.mab import questions, questions_budget, questions_delta, questions_good_arm
+from experiments.bench import variances as bench_of_variances
+from experiments.mab import (
+    questions,
+    questions_budget,
+    questions_delta,
+    questions_good_arm,
+    questions_variances,
+    variances,
+)
 from experiments.mab.questions import Asked
 from experiments.papers import printed
 from experiments.report import Line, verdict
@@ -142,3 +150,70 @@ def test_benches_of_questions_fit_their_environments_and_play_in_numpy():
     for case in cases:
         require_fit(*case.build(None, jax.random.key(0)))
         assert bench.rate(*case.rule.rsplit(", ", 1), seconds=1e-3, rounds=8) > 0
+
+
+def test_benches_of_unknown_variances_fit_their_environments_and_play_in_numpy():
+    cases = bench_of_variances.cases()
+    assert len({case.rule for case in cases}) == len(cases) == 8
+    for case in cases:
+        require_fit(*case.build(None, jax.random.key(0)))
+        assert bench_of_variances.rate(*case.rule.rsplit(", ", 1), seconds=1e-3, rounds=20) > 0
+
+
+def known_lines(change=1.0):
+    """Returns pulls of all rules on the four arms, of which student's with one cost are changed."""
+    pulls = {"gk16": 100.0, "student": 200.0, "uv_box": 500.0, "kk_pair": 300.0}
+    made = {
+        (sd, rule, cost, kind, 0.1): Line(
+            f"{sd}, {rule}, {cost}, {kind}", (0.5 if cost == "known" else 1) * pulls[kind], 1
+        )
+        for sd in variances.SD
+        for rule, forms in variances.PLAYED.items()
+        for cost, kind in forms
+    }
+    key = ("unequal", "EB-TCI", "plug-in", "student", 0.1)
+    return made | {key: made[key]._replace(ours=change * made[key].ours)}
+
+
+@pytest.mark.parametrize(("change", "holds"), [(1.0, True), (2.4, True), (2.6, False), (0.4, False)])
+def test_pulls_have_the_order_of_their_thresholds(change, holds):
+    assert questions_variances.as_thresholds(known_lines(change)).holds == holds
+
+
+def test_price_is_a_ratio_with_the_errors_of_both():
+    lines = known_lines()
+    ratio = questions_variances.price(lines, "equal", "EB-TCI", ("student", "kk_pair"), 0.1)
+    assert (ratio.ours, ratio.se) == pytest.approx((200 / 150, 200 / 150 * np.hypot(1 / 200, 1 / 150)))
+    # The ratios are 2, 1.33 and 2.
+    assert [claim.holds for claim in questions_variances.prices(lines, 0.1)] == [False, False, False]
+    cheap = {key: line._replace(ours=0.5 * line.ours) if key[2] != "known" else line for key, line in lines.items()}
+    assert [claim.holds for claim in questions_variances.prices(cheap, 0.1)] == [True, True, False]
+    cheaper = {key: line._replace(ours=0.9 * line.ours) if key[2] != "known" else line for key, line in cheap.items()}
+    assert all(claim.holds for claim in questions_variances.prices(cheaper, 0.1))
+
+
+def passed(**changes):
+    """Returns the shares of a NumPy program in 3000 runs of two equal arms; student and uv_box are passed by few."""
+    made = {(cost, "gk16", start): (round(3000 * share), 3000) for (cost, start), share in variances.PASSED.items()}
+    made |= {(cost, kind, 2): (4, 3000) for cost in variances.COSTS for kind in ("student", "uv_box")}
+    return made | changes.get("of", {})
+
+
+@pytest.mark.parametrize(
+    ("of", "failing"),
+    [
+        ({}, []),
+        ({("plug-in", "gk16", 2): (300, 3000)}, [0, 1]),
+        ({("adaptive", "gk16", 30): (600, 3000)}, [0, 2]),
+        ({("plug-in", "student", 2): (450, 3000)}, [3]),
+    ],
+)
+def test_shares_of_two_equal_arms(of, failing):
+    claims = questions_variances.claims_on_shares(passed(of=of))
+    assert [n for n, claim in enumerate(claims) if not claim.holds] == failing
+
+
+def test_times_of_unknown_variances_exceed_those_of_known_ones():
+    for sd in variances.SD.values():
+        times = variances.times_of(sd)
+        assert 1 < times["adaptive"] / times["known"] < 1.05

@@ -76,6 +76,8 @@ LINEAR = {
 }
 # Rules with fixed shares, which are permuted too.
 SHARES = np.array([0.413, 0.376, 0.211])
+LINEAR["permuted-set"] = LINEAR["permuted"]._replace(answer=lambda answer: answer[ORDER])
+LINEAR["rewards-level"] = in_units(level=1)
 LINEAR["permuted-shares"] = LINEAR["permuted"]._replace(changed={"allocation": tuple(SHARES[ORDER])})
 
 # mab
@@ -160,13 +162,17 @@ ROWS = [
     *laws_of(LINEAR, "permuted", "lin-ttts lin-ts lin-ucb od-linbai peace"),
     *laws_of(LINEAR, "permuted-shares", "xy-static xy-static-exact fixed-weights"),
     *laws_of(LINEAR, "embedded", "lingape lingape-ratio lingape-leap lin-ucb"),
+    *laws_of(LINEAR, "rotated features rewards", "lingape-top fws-top lingame-top lazy-tas-top"),
+    *laws_of(LINEAR, "rotated features rewards-level", "lingape-above fws-above"),
+    *laws_of(LINEAR, "permuted-set", "lingape-top fws-top"),
     *laws_of(MAB, "shifted rewards", "mab-uniform eb-tc t3c ttts ttucb tas lucb ugape lil-ucb successive-elimination"),
     *laws_of(MAB, "shifted rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
     *laws_of(MAB, "shifted rewards", "bayes-ucb discounted-ucb sliding-window-ucb m-ucb batched-elimination"),
     *laws_of(MAB, "permuted", "eb-tc t3c ttucb tas lucb successive-elimination successive-rejects ucb-e ucb1 moss"),
-    *laws_of(MAB, "shifted-level rewards", "apt lsa hdoc lucb-g apt-g"),
+    *laws_of(MAB, "shifted-level rewards", "apt lsa hdoc lucb-g apt-g apgai"),
     *laws_of(MAB, "shifted rewards", "sar"),
-    *laws_of(MAB, "units", "kl-lucb-exponential eb-tci-variances"),
+    *laws_of(MAB, "units", "kl-lucb-exponential eb-tci-variances tas-variances"),
+    *laws_of(MAB, "shifted", "eb-tci-variances tas-variances"),
     *laws_of(MAB, "permuted", "moss-anytime lil-ucb bayes-ucb batched-elimination"),
     *laws_of(KERNEL, "rotated rewards", "duets dis-kernel-ucb approx-dis-kernel-ucb n-kernel-ucb gp-ucb bpe"),
     *laws_of(KCENTER, "rewards", "ns-random ns-tands track-and-stop"),

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import jaxbandits
+from experiments.bench.reference import good_arms
 from experiments.bench.reference import questions as reference
 from experiments.bench.reference.mab import Law, by_index
 from jaxbandits import mab
@@ -82,6 +83,23 @@ def test_the_numpy_program_of_good_arms_reproduces_published_pulls(arms, level, 
 
 
 SIX = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
+
+
+@pytest.mark.parametrize(
+    ("arms", "level", "rule", "pulls", "stop", "answer"),
+    [
+        (G, 0.2, good_arms.apgai, "012300000000000000000200000000000000000000000000000000000000", 356, 0),
+        (B, 0.45, good_arms.apgai, "012302300022222222222222222222223333333333333333333323332222", 331, 2),
+    ],
+)
+def test_the_numpy_programs_of_one_good_arm_reproduce_published_pulls(arms, level, rule, pulls, stop, answer):
+    law, question = arms[0], ("good", level)
+    settings = {"delta": 0.05, "rounds": 600, "comparisons": 4, "limit": good_arms.box}
+    course = reference.run(law, reference.rewards(*arms, 600), question, rule(law, question), **settings)
+    assert "".join(str(each.arms[0]) for each in course[:60]) == pulls
+    assert (len(course) - 1, course[-1].answer) == (stop, answer)
+
+
 GOOD_ARMS = {  # mean pulls at each good arm, in turn, and at the stop: 1000 runs of an independent program
     "hdoc": (mab.hdoc, (229.5, 699.8, 5361), 9991),
     "lucb_g": (mab.lucb_g, (260.1, 767.3, 5573), 9991),

@@ -24,6 +24,10 @@ BY_HAND = {
     "kk_pair": (thresholds.kk_pair(arms=4), Evidence(1000, np.array([400, 250])), 0.1, 15.63468),
     "kk_all": (thresholds.kk_all(arms=4), Evidence(1000, COUNTS), 0.1, 26.06766),
     "kt": (thresholds.kt(comparisons=3), Evidence(20, np.array([5, 15])), 0.1, np.log(3) + 5.84762351),
+    "box, t": (thresholds.box(comparisons=1), Evidence(5), 0.1, 7.34507472),
+    "box": (thresholds.box(arms=3, reads="counts"), Evidence(150, np.array([50])), 0.1, 9.2466697),
+    "box_sharp, t": (thresholds.box_sharp(arms=3), Evidence(500), 0.001, 14.5650012),
+    "box_sharp": (thresholds.box_sharp(comparisons=1, reads="counts"), Evidence(20, np.array([5])), 0.1, 7.31836476),
     "poisson_mixture": (
         thresholds.poisson_mixture(comparisons=3),
         Evidence(14, np.array([10, 4]), sums=np.array([12.0, 0.0]), law="Poisson"),
@@ -138,6 +142,8 @@ def test_refuses():
         thresholds.poisson_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), sums=np.ones(2), law="Exponential"))
     with pytest.raises(ValueError, match=r"evidence\.law must be None, Bernoulli or Bounded for kt, got 'Gaussian'"):
         thresholds.kt(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Gaussian"))
+    with pytest.raises(ValueError, match=r"the pulls of the one arm, an array of shape \(1,\), for box_sharp"):
+        thresholds.box_sharp(arms=2, reads="counts")(0.1, Evidence(10, np.ones(2, int)))
     with pytest.raises(ValueError, match=r"evidence\.sums must be given to exponential_mixture"):
         thresholds.exponential_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Exponential"))
 
@@ -172,6 +178,35 @@ def test_the_excess_of_a_mixture_is_that_of_quadrature(kind):
         evidence = Evidence(2 * N, np.array([N, N]), sums=np.array([S, S]), law=kind.capitalize())
         excess = (value(made, evidence, 0.1) - np.log(10)) / 2
         np.testing.assert_allclose(excess, -np.log(area), atol=1e-8)
+
+
+def test_box_is_a_root_for_many_pulls_and_small_delta():
+    for n, delta, comparisons in ((1, 0.5, 1), (10, 1e-30, 7), (2 * 10**9, 0.01, 1e6)):
+        at, ratio = Evidence(n), np.log(comparisons / delta)
+        kinds = {
+            thresholds.box: 2 * ratio + 4 * np.log(4 + np.log(n)) + 0.5,
+            thresholds.box_sharp: 1 + 2 * (ratio + np.log(zeta(2))) + 4 * np.log(1 + np.log(n) / 4) + 4,
+        }
+        for kind, x in kinds.items():
+            y = 2 * float(value(kind(comparisons=comparisons), at, delta))
+            assert y > 1
+            np.testing.assert_allclose(y - np.log(y), x, rtol=1e-12)
+        over = [float(value(kind(comparisons=comparisons), at, delta)) for kind in kinds]
+        assert 0 < over[0] - over[1] < 0.03
+
+
+def test_box_is_rarely_exceeded_by_one_arm():
+    """Up to 2 10^4 pulls, the statistic exceeds gk16 in more than delta of the runs, and the box in hardly any."""
+    rng, runs, delta, length = np.random.default_rng(2), 1000, 0.1, 20_000
+    n = np.arange(1, length + 1)
+    limit = np.asarray(value(thresholds.box(comparisons=1), Evidence(n), delta))
+    gk16 = np.log1p(np.log(n)) - np.log(delta)
+    exceeded = np.zeros(2)
+    for _ in range(runs):
+        statistic = np.cumsum(rng.normal(size=length)) ** 2 / (2 * n)
+        exceeded += [(statistic > limit).any(), (statistic > gk16).any()]
+    assert exceeded[0] <= 0.02 * runs
+    assert exceeded[1] > 0.12 * runs
 
 
 @pytest.mark.slow

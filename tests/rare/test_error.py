@@ -44,6 +44,13 @@ def test_error_of_1e_minus_21_is_within_its_error():
     assert two_arms(49, 4.0, 2.0, 1).estimate < 1e-20
 
 
+def test_a_probability_below_the_range_of_64_bit_is_warned_of():
+    """The exact value is about 1e-343."""
+    result = error(rejects(98), mab.gaussian((8.0, 0.0)), chunk=16, **SMALL)
+    assert result.estimate < 1e-300
+    assert result.trust == ("The probability is too small for 64 bit: no run has a weight above 1e-300.",)
+
+
 def test_result_repeats_bit_for_bit_and_sums_over_its_parts():
     result = two_arms(49, 0.5)
     again = rare.error_probability(rejects(98), TWO, key=KEY, max_rounds=10**5, chunk=16, **SMALL)
@@ -205,6 +212,27 @@ def test_a_tied_best_arm_is_refused_unless_another_question_is_asked():
     refused("instance must have one best answer", instance=tied)
     result = error(rejects(98), tied, wrong=lambda answer: answer == 1, chunk=16, **SMALL)
     assert abs(result.estimate - 0.5) < 4 * result.se
+
+
+def above(instance, key):
+    algorithm = mab.apt(instance.problem, level=0.3, horizon=40)
+    return algorithm, mab.environment(instance, algorithm)
+
+
+def test_a_rule_is_judged_by_the_question_that_it_answers():
+    settings = {"chunk": 16} | SMALL
+    declared = error(above, **settings)
+    expected = error(above, wrong=lambda answer: tuple(answer) != (True, False), **settings)
+    assert declared.estimate == expected.estimate > 0
+    assert any(answers.all() for answers in declared.events.answers)
+
+
+def test_answers_that_are_no_arms_need_a_judge_where_no_question_is_declared():
+    def build(instance, key):
+        algorithm, environment = above(instance, key)
+        return algorithm._replace(problem=None), environment
+
+    refused("wrong must be given for answers that are no arms", build, chunk=16, **SMALL)
 
 
 def test_means_at_an_end_of_the_support_are_refused():

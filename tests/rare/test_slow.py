@@ -38,7 +38,7 @@ def agree(result, events, runs):
 @pytest.mark.parametrize(
     ("factory", "means", "delta"),
     [
-        (mab.ttucb, (1.0, 0.85, 0.8, 0.7), 0.1),
+        (mab.ttucb, (1.0, 0.6, 0.5, 0.3), 0.2),
         (mab.t3c, (0.2, 1.0, 0.5), 0.1),
         (mab.tas, (0.6, 0.0, 1.0), 0.1),
         (mab.eb_tci, (1.0, 0.6, 0.4), 0.1),
@@ -47,17 +47,37 @@ def agree(result, events, runs):
 )
 def test_error_of_a_rule_agrees_with_plain_runs(factory, means, delta):
     instance, build, runs = mab.gaussian(means), rule(factory, delta), 100_000
-    result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.03, **QUIET)
-    columns = plain(build, instance, runs, 5000)
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=500, relative_error=0.03, **QUIET)
+    columns = plain(build, instance, runs, 500)
     wrong = (columns["status"] == Status.STOPPED) & (columns["answer"] != int(np.argmax(means)))
     assert agree(result, wrong.sum(), runs)
+
+
+@pytest.mark.parametrize("question", [mab.TopM(2), mab.Above(0.55), mab.GoodArm(0.8), mab.AllGood(0.45)])
+def test_error_of_an_answer_to_another_question_agrees_with_plain_runs(question):
+    instance, build, runs = mab.gaussian((1.0, 0.7, 0.2, 0.0)), rule(mab.eb_tc, 0.2, question=question), 50_000
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=500, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, runs, 500)
+    right = jax.vmap(lambda answer: mab.is_right(instance, answer, question=question))(columns["answer"])
+    assert agree(result, ((columns["status"] == Status.STOPPED) & ~np.asarray(right)).sum(), runs)
+
+
+@pytest.mark.parametrize("question", [linear.TopM(2), linear.Above(0.25)])
+def test_error_of_an_answer_to_another_linear_question_agrees_with_plain_runs(question):
+    arms = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
+    instance, runs = linear.Instance(arms, np.array([1.0, 0.0]), np.array(1.0)), 50_000
+    build = glr(0.2, question)
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=500, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, runs, 500)
+    right = jax.vmap(lambda answer: linear.is_right(instance, answer, question=question))(columns["answer"])
+    assert agree(result, ((columns["status"] == Status.STOPPED) & ~np.asarray(right)).sum(), runs)
 
 
 @pytest.mark.parametrize("factory", [mab.ttucb, mab.eb_tci, mab.lucb])
 def test_early_errors_agree_with_a_million_plain_runs(factory):
     build, runs = rule(factory, 0.1), 1_000_000
-    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=256, relative_error=0.02, **QUIET)
-    columns = plain(build, mab.gauss4(), runs, 256)
+    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=64, relative_error=0.02, **QUIET)
+    columns = plain(build, mab.gauss4(), runs, 64)
     assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
 
 
@@ -71,15 +91,15 @@ def test_early_errors_agree_with_a_million_plain_runs(factory):
 )
 def test_error_of_other_laws_agrees_with_plain_runs(instance, factory, delta):
     build, runs = rule(factory, delta), 100_000
-    result = rare.error_probability(build, instance, key=KEY, max_rounds=5000, relative_error=0.05, **QUIET)
-    columns = plain(build, instance, runs, 5000)
+    result = rare.error_probability(build, instance, key=KEY, max_rounds=500, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, runs, 500)
     assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
 
 
 @pytest.mark.parametrize("delta", [1e-4, 1e-6])
 def test_stops_after_one_pull_of_each_arm_are_exact_for_every_answer(delta):
     build, means = rule(mab.ttucb, delta), np.array([1.0, 0.85, 0.8, 0.7])
-    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=20_000, **QUIET)
+    result = rare.error_probability(build, mab.gauss4(), key=KEY, max_rounds=200, **QUIET)
     for answer, exact in wrong_at_once(means, delta).items():
         part = result.part((result.events.answers == answer) & (result.events.pulls == 4))
         assert abs(part.estimate - exact) < 4 * part.se, answer
@@ -112,10 +132,10 @@ def test_tail_agrees_with_plain_runs_and_with_splitting():
     assert abs(late.estimate - result.estimate) < 4 * np.hypot(late.se[-1], result.se)
 
 
-def glr(delta, leap=1):
+def glr(delta, question=None):
     def build(instance, key):
         stop = linear.likelihood_ratio(thresholds.gk16(arms=3), delta=delta)
-        algorithm = linear.lingape_glr(instance.arms, stop=stop, noise_scale=instance.noise_scale)
+        algorithm = linear.lingape_glr(instance.arms, stop=stop, noise_scale=instance.noise_scale, question=question)
         return algorithm, linear.environment(instance, algorithm)
 
     return build
@@ -124,8 +144,8 @@ def glr(delta, leap=1):
 def test_error_of_a_linear_rule_agrees_with_plain_runs():
     # A gap at which plain runs see errors.
     instance = linear.Instance(np.array([[1.0, 0.0], [0.0, 1.0], [0.8, 0.6]]), np.array([1.0, 0.3]), np.array(1.0))
-    result = rare.error_probability(glr(0.1), instance, key=KEY, max_rounds=5000, relative_error=0.03, **QUIET)
-    columns = plain(glr(0.1), instance, 100_000, 5000)
+    result = rare.error_probability(glr(0.1), instance, key=KEY, max_rounds=500, relative_error=0.03, **QUIET)
+    columns = plain(glr(0.1), instance, 100_000, 500)
     wrong = (columns["status"] == Status.STOPPED) & (columns["answer"] != int(np.argmax([1.0, 0.3, 0.98])))
     assert agree(result, wrong.sum(), 100_000)
 

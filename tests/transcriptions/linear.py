@@ -7,7 +7,14 @@ import numpy as np
 from drivers.stops import by_ratios
 from transcriptions.laid import KEY, Laid, after, only_last, replayed, unless, until_the_end
 
-from experiments.bench.reference import fixed_designs, linear_glr, linear_peps, linear_rage, lingape
+from experiments.bench.reference import (
+    fixed_designs,
+    linear_glr,
+    linear_peps,
+    linear_questions,
+    linear_rage,
+    lingape,
+)
 from jaxbandits import Tape, linear
 from jaxbandits.linear import Allocation, Pull
 from jaxbandits.linear._algorithms.peps import numbers_of as numbers_of_draws
@@ -235,9 +242,13 @@ def ratios(
     first=None,
     stops=True,
     threshold=gk16,
+    question=None,
     **settings,
 ):
-    """Lays out a rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`."""
+    """Lays out a rule on `sphere(seed)`; its own options are bound to `factory` and `sampler`.
+
+    `question` is the library's question, and its transcription.
+    """
     x = linear.sphere(seed, 6, 3, 0.6)
     arms, theta = np.asarray(x.arms), np.asarray(x.theta)
     compared = np.random.default_rng(seed).normal(size=(4, 3)) if items else None
@@ -247,9 +258,14 @@ def ratios(
         numbers = numbers_of_rounds(3 * draws)
     if numbers is not None:
         common["numbers"] = lambda t: type(numbers)(*(each[t] for each in numbers))
+    asked, theirs = (None, None) if question is None else question
+    common["question"] = theirs
     course = linear_glr.run(arms, tape, sampler, threshold, items=compared, first=first, rounds=LENGTH, **common)
     assert stops is None or course[-1].stop is stops
     common.pop("numbers", None)
+    common.pop("question")
+    if asked is not None:
+        factory = functools.partial(factory, question=asked)
     pulled = np.array([each.arm for each in course])
     pulls, counts = len(course) - course[-1].stop, np.zeros(6, int)
     observed = np.zeros(LENGTH)
@@ -257,12 +273,13 @@ def ratios(
         observed[t] = tape[arm, counts[arm]]
         counts[arm] += 1
     rounds = np.arange(LENGTH)
-    answers = np.pad([each.answer for each in course], (0, LENGTH - len(course)), mode="edge")
+    start = 6 if first is None else len(first)  # rounds without an answer
+    answers = np.array([course[min(max(t, start), len(course) - 1)].answer for t in rounds])
     theirs = Tape(
         actions=Pull(np.pad(pulled[:pulls], (0, LENGTH - pulls)), (rounds < pulls).astype(int)),
         observations=observed,
         stops=rounds >= pulls,
-        answers=unless(answers < 0, answers),
+        answers=unless(rounds < start, answers),
     )
     kind = thresholds.gk16(arms=6) if threshold is gk16 else thresholds.kk_all(arms=6)
     if common.pop("without_ridge", False):
@@ -275,6 +292,8 @@ def ratios(
     return Laid(theirs, ours._replace(actions=Pull(ours.actions.arm, ours.actions.times)))
 
 
+TOP = {"seed": 32, "question": (linear.TopM(2), linear_questions.top_m(2))}
+ABOVE = {"seed": 32, "question": (linear.Above(-0.15), linear_questions.above(-0.15))}
 SHARES = np.array([0.3, 0.1, 0.2, 0.2, 0.1, 0.1])
 
 
@@ -308,6 +327,11 @@ def by_ratio(arms, **settings):
 
 def gap_ratio(arms, items):
     return linear_glr.lingape(gk16, DELTA, linear.ratio_tables(arms).p)(arms, items)
+
+
+def top_ratio(arms, items):
+    shares = linear.ratio_tables(arms).p
+    return linear_glr.lingape(gk16, DELTA, shares, linear_questions.pairs_of(2))(arms, items)
 
 
 def peps(**options):
@@ -359,6 +383,39 @@ RATIOS = {
         {"eliminate": "both"},
     ),
     "lingape, threshold and ratio": (by_ratio, gap_ratio, {}),
+    "uniform, top": (linear.uniform, linear_glr.uniform, TOP),
+    "uniform, above, least squares": (
+        linear.uniform,
+        linear_glr.uniform,
+        {"without_ridge": True, "items": True} | ABOVE,
+    ),
+    "fixed_weights, above": (weighed, linear_glr.fixed_weights(SHARES), ABOVE),
+    "lingape, top": (linear.lingape_glr, linear_glr.lingape(gk16, DELTA), TOP),
+    "lingape, top, items": (linear.lingape_glr, linear_glr.lingape(gk16, DELTA), TOP | {"items": True, "seed": 0}),
+    "lingape, top, ratio": (by_ratio, top_ratio, TOP),
+    "lingape, above": (
+        functools.partial(linear.lingape_glr, width="log"),
+        linear_glr.lingape(None, DELTA),
+        ABOVE,
+    ),
+    "fws, top": (linear.fws, linear_glr.fws, TOP),
+    "fws, above": (linear.fws, linear_glr.fws, {"items": True} | ABOVE),
+    "lingame, top": (
+        functools.partial(linear.lingame, shared_learner=True),
+        linear_glr.lingame(shared_learner=True),
+        TOP,
+    ),
+    "lingame, above": (functools.partial(linear.lingame, **TIRINZONI), linear_glr.lingame(**TIRINZONI), ABOVE),
+    "lazy_tas, top": (
+        functools.partial(linear.lazy_tas, design_steps=50, **LAZY, start="spanner"),
+        linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
+        {"first": SPANNER} | TOP,
+    ),
+    "lazy_tas, above": (
+        functools.partial(linear.lazy_tas, design_steps=50, **LAZY, start="spanner"),
+        linear_glr.lazy_tas(laziness=3, steps=50, spanner=SPANNER, initial=3, ridge=0.7),
+        {"first": SPANNER} | ABOVE,
+    ),
     "l_t3c": (linear.l_t3c, linear_glr.top_two(leader=leader_of, challenger=nearest), {"draws": 1}),
     "l_t3c, coin": (
         functools.partial(linear.l_t3c, leader_share=0.4),

@@ -9,10 +9,12 @@ from transcriptions.mab import LAWS as SCALED
 from transcriptions.mab import coins, keys, single_pulls, written
 from transcriptions.mab import tape_of as scaled_tape
 
+from experiments.bench.reference import good_arms as plain
 from experiments.bench.reference import questions as reference
 from experiments.bench.reference.mab import Law, by_index, in_phases, sequential_halving_phases
 from jaxbandits import mab
 from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms
+from jaxbandits.numerics import thresholds
 
 DELTA, K, ROUNDS = 0.05, 4, 300
 LAWS = {"gaussian": Law("gaussian", 1.0), "bernoulli": Law("bernoulli", 0.5)}
@@ -84,6 +86,19 @@ def by_bounds(kind, factory, transcribed):
     return Laid(theirs, replayed(build, theirs))
 
 
+def by_bernstein(factory, transcribed):
+    means = 10 * np.array([[0.8], [0.3], [0.7], [0.2]])
+    tape = np.random.default_rng(3).beta(means, 10 - means, (K, 2 * ROUNDS))
+    course = reference.by_bounds(tape, transcribed(LAWS["bernoulli"], 2, DELTA, reference.bernstein(tape)), ROUNDS, 2)
+    assert course[-1].stop
+
+    def build():
+        return factory(mab.Bounded(K), question=mab.TopM(2), delta=DELTA, intervals="bernstein")
+
+    theirs = written(course, tape, build().idle.arms.size, in_turn=True)
+    return Laid(theirs, replayed(build, theirs))
+
+
 def above(rule, kind):
     level, law, tape = 0.2 if kind == "gaussian" else 0.45, SCALED[kind], tape_of(kind)
     settings = {"epsilon": 0.05} if rule == "apt" else {"alpha": 1.35}
@@ -122,7 +137,25 @@ def good_arms(rule, kind, all_arms):
     return single_pulls(GOOD[rule], kind, tape, arms, answer=answer, **settings)
 
 
+def apgai(kind, *, is_proved=False, level=None):
+    question = ("good", (0.2 if kind == "gaussian" else 0.45) if level is None else level)
+    limit = plain.box if is_proved else reference.gk16
+    rule = plain.apgai(LAWS[kind], question)
+    settings = {"delta": DELTA, "rounds": ROUNDS, "comparisons": K, "limit": limit}
+    course = reference.run(LAWS[kind], tape_of(kind), question, rule, **settings)
+
+    def build():
+        threshold = thresholds.box(arms=K) if is_proved else None
+        return mab.apgai(PROBLEMS[kind], level=question[1], delta=DELTA, threshold=threshold)
+
+    theirs = written(course, tape_of(kind), 1, in_turn=False)
+    return Laid(theirs, replayed(build, theirs))
+
+
 CASES = {
+    "apgai, gaussian": functools.partial(apgai, "gaussian", is_proved=True),
+    "apgai, bernoulli": functools.partial(apgai, "bernoulli"),
+    "apgai-none, gaussian": functools.partial(apgai, "gaussian", level=0.9),
     "hdoc, gaussian": functools.partial(good_arms, "hdoc", "gaussian", False),
     "hdoc, bernoulli": functools.partial(good_arms, "hdoc", "bernoulli", False),
     "lucb_g, gaussian": functools.partial(good_arms, "lucb_g", "gaussian", False),
@@ -140,6 +173,8 @@ CASES = {
     "top-lucb, gaussian": functools.partial(by_bounds, "gaussian", mab.lucb, reference.lucb),
     "top-kl_lucb, bernoulli": functools.partial(by_bounds, "bernoulli", mab.kl_lucb, reference.lucb),
     "top-ugape, gaussian": functools.partial(by_bounds, "gaussian", mab.ugape, reference.ugape),
+    "top-lucb, bernstein": functools.partial(by_bernstein, mab.lucb, reference.lucb),
+    "top-ugape, bernstein": functools.partial(by_bernstein, mab.ugape, reference.ugape),
     "top-uniform, bernoulli": functools.partial(uniform, "bernoulli", ("top", 2)),
     "top-eb_tc, bernoulli": functools.partial(top_two, "bernoulli", ("top", 2)),
     "top-eb_tci, gaussian": functools.partial(top_two, "gaussian", ("top", 2), mab.eb_tci, 0.4),

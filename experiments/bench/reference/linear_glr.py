@@ -16,7 +16,15 @@ class Statistics(NamedTuple):
     theta: np.ndarray  # (d,)
     leader: int
     rivals: list[int]  # items that may challenge
+    alternatives: list["Alternative"]  # to the answer: without eliminated items, if the rule ignores them
     number: Any  # random numbers of the round, for rules that draw
+
+
+class Alternative(NamedTuple):
+    """Half-space of theta with another answer, in units of the noise."""
+
+    y: np.ndarray  # (d,)
+    lead: float  # y.theta less its offset, the distance of the estimate
 
 
 class Round(NamedTuple):
@@ -24,9 +32,11 @@ class Round(NamedTuple):
 
     arm: int
     stop: bool
-    answer: int
+    answer: Any  # an item, or bool (M,)
 
 
+# (items, theta, noise_scale) -> answer, alternatives; theta in units of the noise
+Question = Callable[[np.ndarray, np.ndarray, float], tuple[Any, list[Alternative]]]
 Sampler = Callable[
     [np.ndarray, np.ndarray], Callable[[Statistics], int]
 ]  # (arms, items) -> a rule, with its own memory
@@ -46,6 +56,7 @@ def run(
     eliminate: str | None = None,
     first: list[int] | None = None,
     numbers: Callable[[int], Any] = lambda t: None,
+    question: Question | None = None,
     rounds: int = 1000,
 ) -> list[Round]:
     """Returns the rounds up to the stop; `tape[k, n]` is the n-th reward of arm k."""
@@ -68,7 +79,10 @@ def run(
             costs = {
                 j: cost(items, tested, theta, i=leader, j=j, epsilon=epsilon) for j in range(len(items)) if j != leader
             }
-            if eliminate is None:
+            if question is not None:
+                answer, alternatives = question(items, theta, noise_scale)
+                stop = bool(min(ratio(each, tested) for each in alternatives) > level)
+            elif eliminate is None:
                 stop, answer = bool(min(costs.values()) > level), leader
             else:
                 remaining -= {j for j in costs if costs[j] > level}
@@ -77,6 +91,11 @@ def run(
             theta = inverse @ b
             leader = int(np.argmax(items @ theta))
             rivals = [j for j in range(len(items)) if j != leader and (eliminate != "both" or j in remaining)]
+            if question is None:
+                directions = [items[leader] - items[j] for j in rivals]
+                alternatives = [Alternative(y, float(y @ theta)) for y in directions]
+            else:
+                alternatives = question(items, theta, noise_scale)[1]
             arm = (
                 0
                 if stop
@@ -89,6 +108,7 @@ def run(
                         theta=theta,
                         leader=leader,
                         rivals=rivals,
+                        alternatives=alternatives,
                         number=numbers(t),
                     )
                 )
@@ -123,13 +143,15 @@ def fixed_weights(shares: np.ndarray) -> Sampler:
     return lambda arms, items: lambda stats: int(np.argmin(stats.counts - stats.t * shares))
 
 
-def closest(stats: Statistics, items: np.ndarray, A: np.ndarray) -> tuple[float, np.ndarray, float]:
-    """Returns (ratio, y, lead) of the challenger in a design A."""
-    ratios = []
-    for j in stats.rivals:
-        y = items[stats.leader] - items[j]
-        ratios.append(((y @ stats.theta) ** 2 / (2 * y @ np.linalg.solve(A, y)), y, y @ stats.theta))
-    return min(ratios, key=lambda entry: entry[0])
+def closest(stats: Statistics, A: np.ndarray) -> tuple[float, np.ndarray, float]:
+    """Returns (ratio, y, lead) of the closest alternative in a design A."""
+    return min(((ratio(each, A), *each) for each in stats.alternatives), key=lambda entry: entry[0])
+
+
+def ratio(alternative: Alternative, A: np.ndarray) -> float:
+    """Computes the likelihood ratio of the answer against an alternative."""
+    y, lead = alternative
+    return float(lead**2 / (2 * y @ np.linalg.solve(A, y)))
 
 
 def fws(arms: np.ndarray, items: np.ndarray) -> Callable[[Statistics], int]:
@@ -143,7 +165,7 @@ def fws(arms: np.ndarray, items: np.ndarray) -> Callable[[Statistics], int]:
             z = np.full(K, 1 / K)
         else:
             V = arms.T @ (target[:, None] / stats.t * arms)
-            _, y, lead = closest(stats, items, V)
+            _, y, lead = closest(stats, V)
             image = np.linalg.solve(V, y)
             gradient = (lead / (y @ image)) ** 2 * (arms @ image) ** 2 / 2
             z = np.eye(K)[np.argmax(gradient)]
@@ -170,11 +192,9 @@ class AdaHedge:
         self.losses = self.losses + loss
 
 
-def gains(
-    stats: Statistics, arms: np.ndarray, items: np.ndarray, w: np.ndarray, optimism: bool, clip: bool
-) -> np.ndarray:
+def gains(stats: Statistics, arms: np.ndarray, w: np.ndarray, optimism: bool, clip: bool) -> np.ndarray:
     V = arms.T @ (np.maximum(w, 1e-9)[:, None] * arms)
-    _, y, lead = closest(stats, items, V)
+    _, y, lead = closest(stats, V)
     image = np.linalg.solve(V, y)
     shift = np.abs(lead / (y @ image) * (arms @ image))
     gain = (shift + deviations(stats, arms, optimism)) ** 2 / 2
@@ -196,7 +216,7 @@ def lingame(*, shared_learner: bool = False, optimism: bool = True, clip: bool =
             nonlocal lag
             learner = learners[0 if shared_learner else stats.leader]
             w = learner.weights()
-            learner.learn(-gains(stats, arms, items, w, optimism=optimism, clip=clip))
+            learner.learn(-gains(stats, arms, w, optimism=optimism, clip=clip))
             lag -= w
             arm = int(np.argmin(lag))
             lag[arm] += 1
@@ -219,7 +239,7 @@ def lingame_c(*, optimism: bool = True, clip: bool = True) -> Sampler:
             w = np.exp(scores - scores.max())
             deviation = deviations(stats, arms, optimism) ** 2 / 2
             table = np.tile(np.minimum(deviation, np.log(stats.t)) if clip else deviation, (M, 1))
-            table[stats.leader] = gains(stats, arms, items, w / w.sum(), optimism=optimism, clip=clip)
+            table[stats.leader] = gains(stats, arms, w / w.sum(), optimism=optimism, clip=clip)
             learner.learn(-table.ravel())
             lag -= W
             pair = int(np.argmin(lag))
@@ -264,8 +284,8 @@ def lazy_tas(
             nonlocal w, turn, update, lag, tracked
             if stats.t >= update:
                 update *= laziness
-                y = np.array([items[stats.leader] - items[j] for j in stats.rivals])
-                w = frank_wolfe(arms, y, (y @ stats.theta) ** -2.0, steps, start)
+                y, leads = (np.array(each) for each in zip(*stats.alternatives, strict=True))
+                w = frank_wolfe(arms, y, leads**-2.0, steps, start)
             tracked = tracked + w
             lag = (stats.counts if lag is None else lag) - w
             A = ridge * np.eye(d) + arms.T @ (stats.counts[:, None] * arms)
@@ -281,26 +301,34 @@ def lazy_tas(
     return sampler
 
 
-def lingape(threshold: Callable[[int, np.ndarray], float] | None, delta: float, ratios: Any = None) -> Sampler:
+def challengers(stats: Statistics, arms: np.ndarray) -> list[tuple[int, int]]:
+    """Lists the leader with each of its rivals."""
+    del arms
+    return [(stats.leader, j) for j in stats.rivals]
+
+
+def lingape(
+    threshold: Callable[[int, np.ndarray], float] | None, delta: float, ratios: Any = None, pairs: Any = challengers
+) -> Sampler:
     """Builds LinGapE with the width of `threshold`. If None, the width uses log(t).
 
-    `ratios` is the table for the rule "ratio".
+    `ratios` is the table for the rule "ratio", `pairs` lists the two items of each alternative.
     """
 
     def sampler(arms: np.ndarray, items: np.ndarray) -> Callable[[Statistics], int]:
         def rule(stats: Statistics) -> int:
-            i, A = stats.leader, np.linalg.inv(stats.inverse)
+            A = np.linalg.inv(stats.inverse)
             if threshold is None:
                 C = np.sqrt(2 * (np.log(1 / delta) + 2 * np.log(stats.t + 2)))
             else:
                 C = np.sqrt(2 * threshold(stats.t, stats.counts))
-            y = items - items[i]
-            upper = y @ stats.theta + C * np.sqrt(np.einsum("md,de,me->m", y, stats.inverse, y))
-            j = max(stats.rivals, key=lambda j: upper[j])
+            upper = [C * np.sqrt(y @ stats.inverse @ y) - lead for y, lead in stats.alternatives]
+            n = int(np.argmax(upper))
+            y = stats.alternatives[n].y
             if ratios is not None:
-                share = ratios[i, j]
+                share = ratios[pairs(stats, arms)[n]]
                 return int(np.argmin(np.where(share > 0, stats.counts / np.where(share > 0, share, 1), np.inf)))
-            return int(np.argmin([y[j] @ np.linalg.inv(A + np.outer(x, x)) @ y[j] for x in arms]))
+            return int(np.argmin([y @ np.linalg.inv(A + np.outer(x, x)) @ y for x in arms]))
 
         return rule
 

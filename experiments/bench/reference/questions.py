@@ -211,7 +211,22 @@ def bounds(law: Law, t: int, N, m, delta: float):
     return [upper for upper, _ in both], [lower for _, lower in both]
 
 
-def lucb(law: Law, number: int, delta: float):
+def bernstein(tape):
+    """Builds intervals in the place of `bounds`, from the empirical variances of rewards in [0, 1]."""
+
+    def bounds(law: Law, t: int, N, m, delta: float):
+        del law
+        ends = []
+        for arm, n in enumerate(N):
+            e, V = gk16(t, delta), tape[arm][:n].var(ddof=1) if n > 1 else np.inf
+            r = sqrt(2 * V * e / n) + 7 * e / (3 * (n - 1)) if n > 1 else np.inf
+            ends.append((min(m[arm] + r, 1.0), max(m[arm] - r, 0.0)))
+        return [upper for upper, _ in ends], [lower for _, lower in ends]
+
+    return bounds
+
+
+def lucb(law: Law, number: int, delta: float, bounds=bounds):
     """Builds KL-LUCB for the best arms: (t, N, m) -> arms, stop, answer."""
 
     def decide(t, N, m):
@@ -224,7 +239,7 @@ def lucb(law: Law, number: int, delta: float):
     return decide
 
 
-def ugape(law: Law, number: int, delta: float):
+def ugape(law: Law, number: int, delta: float, bounds=bounds):
     """Builds UGapE for the best arms: (t, N, m) -> arms, stop, answer."""
 
     def decide(t, N, m):
@@ -239,14 +254,14 @@ def ugape(law: Law, number: int, delta: float):
     return decide
 
 
-def by_bounds(tape, decide, rounds: int):
-    """Runs every arm once, then a rule of fixed confidence with bounds; returns `Round`s."""
+def by_bounds(tape, decide, rounds: int, start: int = 1):
+    """Runs every arm `start` times, then a rule of fixed confidence with bounds; returns `Round`s."""
     K = len(tape)
     N, S, made = np.zeros(K, int), np.zeros(K), []
     for _ in range(rounds):
         t = int(N.sum())
         arms, stop, answer = decide(max(t, 1), np.maximum(N, 1), S / np.maximum(N, 1))
-        arms, stop = ((t,), False) if t < K else (arms, stop)
+        arms, stop = ((t % K,), False) if t < start * K else (arms, stop)
         made.append(Round(tuple(arms), bool(stop), answer))
         if stop:
             break
@@ -326,16 +341,16 @@ def good_arms(law: Law, tape, rule: str, level: float, delta: float, *, every: b
     return arms, good, good_at
 
 
-def run(law: Law, tape, question, rule, *, delta: float, rounds: int, numbers=None, comparisons: float = 1):
+def run(law: Law, tape, question, rule, *, delta: float, rounds: int, numbers=None, comparisons: float = 1, limit=gk16):
     """Runs every arm once, then the rule until all alternatives cost more than the threshold; returns `Round`s.
 
-    `numbers(t)` is what the rule is given at t pulls.
+    `numbers(t)` is what the rule is given at t pulls, `limit(t, delta)` the threshold.
     """
     K = len(tape)
     N, S, made = np.zeros(K, int), np.zeros(K), []
     for t in range(rounds):
         m = S / np.maximum(N, 1)
-        stop = t >= K and nearest(law, question, N, m).cost > gk16(t, delta / comparisons)
+        stop = t >= K and nearest(law, question, N, m).cost > limit(t, delta / comparisons)
         arm = t if t < K else rule(t, N, m, None if numbers is None else numbers(t))
         made.append(Round((int(arm),), bool(stop), answer_of(law, question, np.maximum(N, 1), m)))
         if stop:

@@ -7,6 +7,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._problem.questions.asked import Question
 from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.linear._shared.stop import LikelihoodRatio
@@ -20,6 +21,7 @@ def fixed_weights(
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
     start: StartName = "arms",
+    question: Question | None = None,
 ) -> Algorithm:
     """Pulls the arm that is furthest behind its share until the likelihood ratios pass the threshold.
 
@@ -34,15 +36,18 @@ def fixed_weights(
         noise_scale: () > 0, sub-Gaussian constant of the noise, in units of reward.
         start: "arms" or "spanner", the arms that are pulled first, once each. "arms" are all of them. A "spanner" is
             the first d by index that span R^d; it pays where the arms are many, and requires concrete arms.
+        question: `BestArm(epsilon)`, `TopM(m)` or `Above(level)`, about the items. If None, the best item. A stop with
+            an epsilon requires None, and one that eliminates requires the best item.
 
     Returns:
-        Algorithm with actions `Pull`, or `Step` where items are eliminated, and answers int (), an item. In its state,
-        `counts` (K,) and `sums` (K,) are exact.
+        Algorithm with actions `Pull`, or `Step` where items are eliminated, and answers int (), an item; for `TopM` and
+        `Above` bool (M,), a set of items. In its state, `counts` (K,) and `sums` (K,) are exact.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: as for the stop. **Cost**: O((K + M) d) per round.
+    **Guarantee**: as for the stop. **Cost**: O((K + M) d) per round. For `TopM` with the P = m (M - m) pairs of an item
+    inside and one outside, O((K + P) d + M^2).
 
     Source: the oracle of Tirinzoni and Degenne (2022), Table 1.
     """
@@ -50,7 +55,7 @@ def fixed_weights(
     shares = checks.array("allocation", allocation, (K,), least=0)
     total = (np.asarray(allocation) if is_concrete(allocation) else shares).sum()
     require(abs(total - 1) < 1e-6, "allocation", "sum to 1", allocation)
-    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start, question=question)
     dtype = settings.arms.dtype
     shares = shares.astype(dtype)
 

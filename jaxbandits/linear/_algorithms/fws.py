@@ -7,6 +7,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._problem.questions.asked import Question
 from jaxbandits.linear._shared.factor import backward, gram_of, influence, norms_of
 from jaxbandits.linear._shared.fixed_confidence import checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, weakest
@@ -23,37 +24,39 @@ def fws(
     stop: LikelihoodRatio,
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
+    question: Question | None = None,
     steps: int = 0,
 ) -> Algorithm:
     """Takes a Frank-Wolfe step towards the arms that raise the smallest likelihood ratio most, and tracks the shares.
 
     The target is a sum of steps. Each goes to a corner of the simplex or, if several challengers are close, to the
-    solution of a matrix game. It is uniform while floor(n / K) is a square, or if two items tie for the lead.
+    solution of a matrix game. It is uniform while floor(n / K) is a square, or if two items tie for the lead. For
+    another question the challengers are its alternatives, and such a tie is an alternative that costs nothing.
 
     Arguments: as for `fixed_weights`, without `allocation` and `start`, and the one below. The arms must span R^d. Each
     is pulled once at the start, because the rule divides by the counts.
 
     - `steps`: int in [0, 65536]. If 0, the step considers the challenger with the smallest ratio alone. Otherwise it
       solves the game of all challengers within n^-0.9 / K of that ratio after n pulls, by `steps` rounds of exponential
-      weights. The error is the range of the payoffs times sqrt(log M / (2 steps)). On `soare(6, 0.1)` more than one is
+      weights. The error is the range of the payoffs times sqrt(log P / (2 steps)). On `soare(6, 0.1)` more than one is
       that close in 0.6 % of the rounds.
 
     Returns:
-        Algorithm with actions `Step`, and answers int (), an item. `state.memory` is the target (K,).
+        Algorithm with actions `Step`, and answers as for `fixed_weights`. `state.memory` is the target (K,).
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta, and mean pulls / log(1 / delta) tend to
-    the smallest possible limit, the `characteristic_time`. **Cost**: O((K + M) d^2 + d^3) per round, and O(M K) for
-    each round of a game.
+    **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta, and mean pulls / log(1 / delta) tend to
+    the smallest possible limit, the `characteristic_time`. **Cost**: O((K + P) d^2 + d^3) per round, and O(P K) for
+    each round of a game, with P = M items, for `TopM` m (M - m) pairs.
 
     Source: Wang, Tzeng and Proutiere (2021), Fast pure exploration via Frank-Wolfe. Its public code updates the inverse
     of the design with the wrong factor, which is what the published figures show.
     """
     steps = checks.whole("steps", steps, least=0, most=65536)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start="arms")
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start="arms", question=question)
     features, dtype = settings.arms, settings.arms.dtype
     K = features.shape[0]
 

@@ -31,7 +31,7 @@ def l_t3c(
 ) -> Algorithm:
     """Draws a leader from the posterior, and pulls what separates it from the challenger of smallest likelihood ratio.
 
-    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
+    Arguments: as for `fixed_weights`, without `allocation` and `question`, and the ones below.
 
     - `leader_share`: None or a probability in (0, 1). If None, pulls the arm that shrinks the width of the two items
       most. Otherwise pulls the leader with this probability, and otherwise the challenger; the items must be the arms.

@@ -10,6 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._problem.questions.asked import Question
 from jaxbandits.linear._shared.factor import is_positive_definite
 from jaxbandits.linear._shared.fixed_confidence import (
     StartName,
@@ -40,6 +41,7 @@ def lazy_tas(
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
     start: StartName = "arms",
+    question: Question | None = None,
     laziness: int = 2,
     design_steps: int = 1000,
     support: bool = False,
@@ -62,14 +64,14 @@ def lazy_tas(
       any pull, and makes the threshold `jp` far larger.
 
     Returns:
-        Algorithm with actions `Step`, and answers int (), an item.
+        Algorithm with actions `Step`, and answers as for `fixed_weights`.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta, and mean pulls / log(1 / delta) tend to
+    **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta, and mean pulls / log(1 / delta) tend to
     the smallest possible limit, the `characteristic_time`, almost surely up to the errors of the shares. **Cost**:
-    O((K + M) d + d^3) per round, O(design_steps (K + M) d) per plan.
+    O((K + P) d + d^3) per round, O(design_steps (K + P) d) per plan, with P = M items, for `TopM` m (M - m) pairs.
 
     Source: Jedra and Proutiere (2020), Optimal best-arm identification in linear bandits. DEVIATION: their shares begin
     uniform over all arms with `support` as well.
@@ -82,7 +84,9 @@ def lazy_tas(
     if spanner is not None:
         order = _checked_spanner(spanner, arms)
     c0 = least_eigenvalue(arms, order) / math.sqrt(d)
-    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start, spanner=order)
+    settings = checked_settings(
+        arms, stop, ridge=ridge, noise_scale=noise_scale, start=start, spanner=order, question=question
+    )
     features, dtype = settings.arms, settings.arms.dtype
     K, first = features.shape[0], len(settings.start)
     begun = jnp.asarray(np.isin(np.arange(K), order)) if support else None

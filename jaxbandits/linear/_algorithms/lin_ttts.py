@@ -31,7 +31,7 @@ def lin_ttts(
 ) -> Algorithm:
     """Draws from the posterior until two draws have different best items, and pulls what separates these.
 
-    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
+    Arguments: as for `fixed_weights`, without `allocation` and `question`, and the ones below.
 
     - `leader_share`: as for `l_t3c`.
     - `draws`: int in [1, 65536], draws that are made at once for the challenger. If the leader is best in all of them,

@@ -7,7 +7,9 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.checks import require
 from jaxbandits.linear._problem.arms import checked_arms
+from jaxbandits.linear._problem.questions.asked import Question
 from jaxbandits.linear._shared.factor import gram_of, influence, norms_of
 from jaxbandits.linear._shared.fixed_confidence import (
     FixedConfidenceSettings,
@@ -38,6 +40,7 @@ def lingame(
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
     start: StartName = "arms",
+    question: Question | None = None,
     shared_learner: bool = False,
     optimism: bool = True,
     clip: bool = True,
@@ -46,20 +49,22 @@ def lingame(
 
     Arguments: as for `fixed_weights`, without `allocation`, and the ones below. The arms must span R^d.
 
-    - `shared_learner`: if True, one learner for all leading items instead of one for each.
+    - `shared_learner`: if True, one learner for all leading items instead of one for each. `TopM` and `Above` require
+      it, because they have too many answers for one each.
     - `optimism`: if True, gains are raised by the width of the estimates, sqrt(2 log t) ||x_k||. It takes 1.8 times the
       pulls on the instance of Tirinzoni and Degenne, who leave it out.
     - `clip`: if True, gains are cut at log t.
 
     Returns:
-        Algorithm with actions `Step`, and answers int (), an item.
+        Algorithm with actions `Step`, and answers as for `fixed_weights`.
 
     Raises:
         ValueError: an argument lies outside the range above, or a shape does not fit.
 
-    **Guarantee**: with a proved threshold, P(the answer is not best) <= delta, and mean pulls / log(1 / delta) tend to
-    the smallest possible limit, the `characteristic_time`. **Cost**: O((K + M) d^2 + d^3) per round, and O(M K) memory
-    without a shared learner. Early on the design of a round has shares of 1e-9, so float64 is advised.
+    **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta, and mean pulls / log(1 / delta) tend to
+    the smallest possible limit, the `characteristic_time`. **Cost**: O((K + P) d^2 + d^3) per round, with P = M items,
+    for `TopM` m (M - m) pairs, and O(M K) memory without a shared learner. Early on the design of a round has shares of
+    1e-9, so float64 is advised.
 
     Source: Degenne, Menard, Shang and Valko (2020), Gamification of pure exploration for linear bandits; options other
     than the defaults are from Tirinzoni and Degenne (2022).
@@ -67,17 +72,24 @@ def lingame(
     for name, value in {"shared_learner": shared_learner, "optimism": optimism, "clip": clip}.items():
         checks.flag(name, value)
     checked_arms(arms, full_rank=True)
-    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start, question=question)
+    require(
+        shared_learner or settings.question is None,
+        "shared_learner",
+        "be True with a question other than the best arm",
+        shared_learner,
+    )
     dtype = settings.arms.dtype
     K, M = settings.arms.shape[0], settings.items.shape[0]
 
     def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, Game]:
         del key
         game = state.memory
-        is_leader = jnp.arange(M) == comparison.leader
+        # A shared learner is nobody's own, and the answer to another question is no item.
+        is_leader = jnp.zeros(M, bool) if shared_learner else jnp.arange(M) == comparison.answer
         learner = game.learners
         if not shared_learner:
-            learner = jax.tree.map(lambda x: sliced(x, comparison.leader), learner)
+            learner = jax.tree.map(lambda x: sliced(x, comparison.answer), learner)
         weights = weights_of(learner)
         widths = optimistic_widths(state) if optimism else None
         gains = gains_of(settings, comparison, weights, widths=widths, most=most_of(state, clip, dtype))

@@ -37,7 +37,7 @@ def lingame_c(
 ) -> Algorithm:
     """Plays LinGame with a single learner over the pairs of a leading item and an arm, and tracks the pairs.
 
-    Arguments: as for `fixed_weights`, without `allocation`, and the ones below. The arms must span R^d.
+    Arguments: as for `fixed_weights`, without `allocation` and `question`, and the ones below. The arms must span R^d.
 
     - `optimism`: if True, gains are raised by the width of the estimates, as in `lingame`. If False, the gains of items
       that do not lead are 0.
@@ -66,10 +66,10 @@ def lingame_c(
     def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, PairGame]:
         del key
         game = state.memory
-        is_leader = jnp.arange(M) == comparison.leader
+        is_leader = jnp.arange(M) == comparison.answer
         pairs = weights_of(game.learner)
         # The leader's row is normalised by a softmax of its own, because all of its weights may have underflowed.
-        row = jax.nn.softmax(-rate_of(game.learner) * sliced(game.learner.losses.reshape(M, K), comparison.leader))
+        row = jax.nn.softmax(-rate_of(game.learner) * sliced(game.learner.losses.reshape(M, K), comparison.answer))
         most = most_of(state, clip, dtype)
         widths = optimistic_widths(state) if optimism else jnp.zeros(K, dtype)
         others = widths**2 / 2 if most is None else jnp.minimum(widths**2 / 2, most)

@@ -61,7 +61,7 @@ def peps(
 ) -> Algorithm:
     """Pulls by the shares of AdaHedge, which gains where posterior draws with another best item lie far from the mean.
 
-    Arguments: as for `fixed_weights`, without `allocation`, and the ones below.
+    Arguments: as for `fixed_weights`, without `allocation` and `question`, and the ones below.
 
     - `stop`: the rule was published with `no_stop`, to be judged by how often the answer at time t is right. A stop by
       likelihood ratios is our addition.
@@ -159,7 +159,7 @@ def alternatives(
     errors = combined(state.root.T, numbers.normals)
     far = (depths + of_chosen(combined(comparison.directions, errors))) / of_chosen(norms[:, None])
     images = state.cache.images[-M:]
-    leader = jnp.arange(M) == comparison.leader
+    leader = jnp.arange(M) == comparison.answer
     from_leader = jnp.sum(jnp.where(leader[:, None], images, 0), axis=0)[None] - images  # A^-1 y_j, float (M, d)
     errors = errors - combined(from_leader.T, chosen.astype(dtype)) * far[None]
 

@@ -3,6 +3,7 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.linear._problem.questions.asked import Question
 from jaxbandits.linear._shared.fixed_confidence import StartName, checked_settings
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule
 from jaxbandits.linear._shared.stop import LikelihoodRatio
@@ -15,6 +16,7 @@ def uniform(
     ridge: Array | float = 1.0,
     noise_scale: Array | float = 1.0,
     start: StartName = "arms",
+    question: Question | None = None,
 ) -> Algorithm:
     """Pulls every arm in turn until the likelihood ratios pass the threshold; the baseline of the other rules.
 
@@ -24,7 +26,7 @@ def uniform(
 
     Source: the round robin of Wang, Tzeng and Proutiere (2021), Table 1.
     """
-    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start)
+    settings = checked_settings(arms, stop, ridge=ridge, noise_scale=noise_scale, start=start, question=question)
     K = settings.arms.shape[0]
 
     def rule(key: Key, state: State, comparison: ItemComparison) -> tuple[Array, tuple[()]]:

@@ -10,7 +10,9 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms, reduce_rank, span
+from jaxbandits.linear._problem.questions.asked import Question, asked, kind_of
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.questions import Above, checked_set
 
 
 class Instance(NamedTuple):
@@ -22,22 +24,33 @@ class Instance(NamedTuple):
     items: Array | None = None  # float (M, d)   features of the compared items, which answers index; if None, the arms
 
 
-def is_right(instance: Instance, answer: Array | int, epsilon: Array | float = 0.0) -> Array:
-    """Checks whether an answer is the best item, or one of several that tie for the best.
+def is_right(
+    instance: Instance, answer: Array | int, epsilon: Array | float = 0.0, *, question: Question | None = None
+) -> Array:
+    """Checks whether an answer is the best item, or one of several that tie for the best; or an answer to a question.
 
     Args:
         instance: the truth.
-        answer: int (), an item, or an arm if the instance has no items.
-        epsilon: () >= 0, allowed suboptimality, in units of reward.
+        answer: int (), an item, or an arm if the instance has no items; for `TopM` and `Above` a set, bool (M,).
+        epsilon: () >= 0, in units of reward. For the best item, the allowed suboptimality. For `Above`, items less than
+            this above the level, or at most this below it, may be in the answer or not. Otherwise 0.
+        question: the question. If None, the best item.
 
     Returns:
         bool ().
 
     Raises:
-        ValueError: the instance is not valid, `answer` is not one of its items, or `epsilon` is negative.
+        ValueError: the instance is not valid, `answer` is no answer to the question, or `epsilon` is negative.
     """
     arms, theta, _, items = checked_instance(instance)
     items = arms if items is None else items
+    band = 0.0
+    if isinstance(question, Above):
+        band, epsilon = checks.not_negative("epsilon", epsilon), 0.0
+    about, epsilon = asked(question, items.shape[0], epsilon)
+    if about is not None:
+        answer = checked_set(answer, items.shape[0])
+        return kind_of(about).is_right(about, items, theta, answer, jnp.asarray(band, arms.dtype))
     checks.integer("answer", answer, least=0, most=items.shape[0] - 1)
     checks.not_negative("epsilon", epsilon)
     # Differences first: the means of two good items agree in their leading digits.

@@ -10,8 +10,10 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import check_ridge, checked_arms
+from jaxbandits.linear._problem.questions.asked import Question, asked
 from jaxbandits.linear._shared.stop import LikelihoodRatio, check_stop
 from jaxbandits.numerics.thresholds import Evidence, Threshold
+from jaxbandits.questions import Above, TopM
 
 StartName = Literal["arms", "spanner"]
 SPANNER_TOLERANCE = 1e-8  # smallest residual, relative to the norm, of an arm that raises the rank
@@ -32,6 +34,7 @@ class FixedConfidenceSettings(NamedTuple):
     eliminate: str | None
     start: np.ndarray  # int (s,)   arms that are pulled first, once each
     least: float | None  # smallest eigenvalue of the start's Gram matrix; None if the threshold does not read it
+    question: TopM | Above | None  # None for the best item
 
 
 def checked_settings(
@@ -42,6 +45,7 @@ def checked_settings(
     noise_scale: Array | float,
     start: StartName,
     spanner: Any = None,
+    question: Question | None = None,
 ) -> FixedConfidenceSettings:
     """Checks the arguments that all rules share, and the stop against the arms; raises `ValueError` unless they fit."""
     checks.instance("stop", stop, LikelihoodRatio)
@@ -53,6 +57,10 @@ def checked_settings(
     items = None if stop.items is None else jnp.asarray(stop.items).astype(dtype)
     if items is not None:
         require(items.shape[1] == d, "items", f"have {d} columns, as the arms", items.shape)
+    about, epsilon = asked(question, K if items is None else items.shape[0], stop.epsilon, name="stop.epsilon")
+    if about is not None:
+        name = type(about).__name__
+        require(stop.eliminate is None, "stop.eliminate", f"be None with the question {name}", stop.eliminate)
     check_ridge(features, ridge)
     checks.positive("noise_scale", noise_scale)
     checks.one_of("start", start, StartName)
@@ -60,7 +68,7 @@ def checked_settings(
     if start == "spanner":
         order = first_spanner(arms) if spanner is None else spanner
     least = _checked_threshold(stop.threshold, arms, order, dtype)
-    delta, epsilon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in (stop.delta, stop.epsilon, ridge, noise_scale))
+    delta, epsilon, ridge, noise_scale = (jnp.asarray(x, dtype) for x in (stop.delta, epsilon, ridge, noise_scale))
     return FixedConfidenceSettings(
         arms=features,
         items=features if items is None else items,
@@ -74,6 +82,7 @@ def checked_settings(
         eliminate=stop.eliminate,
         start=order,
         least=least,
+        question=about,
     )
 
 

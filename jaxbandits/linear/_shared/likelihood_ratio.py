@@ -2,6 +2,7 @@
 
 The items Z are compared, the arms X are pulled. With y_j = z_i - z_j for the leader i, challenger j has the statistic
 (y_j.theta_hat + epsilon)^2 / (2 noise_scale^2 ||y_j||^2_{A^-1}). The run stops once the smallest exceeds the threshold.
+Another question has other directions y_j, one for each alternative to its answer (`_problem.questions.kind`).
 """
 
 from collections.abc import Callable
@@ -13,6 +14,7 @@ from jax import lax
 
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree
 from jaxbandits.linear._problem.environment import Pull, Step, made_for
+from jaxbandits.linear._problem.questions.asked import kind_of
 from jaxbandits.linear._shared import ridge
 from jaxbandits.linear._shared.factor import root_after, root_without_errors
 from jaxbandits.linear._shared.fixed_confidence import FixedConfidenceSettings
@@ -46,13 +48,17 @@ class State(NamedTuple):
 
 
 class ItemComparison(NamedTuple):
-    """Comparison of the leading item with every item j."""
+    """Comparison of the answer with its alternatives j: of the leading item with every item, or of a set.
 
-    leader: Array  # int ()
-    directions: Array  # float (M, d)   y_j = z_leader - z_j
-    gaps: Array  # float (M,)           y_j.theta_hat over noise_scale, at least 0
-    norms: Array  # float (M,)          ||y_j||^2 in A^-1
-    rivals: Array  # bool (M,)          True for the items that may be challengers
+    For the best item P is the number of items, M. For another question see `_problem.questions.kind`.
+    """
+
+    answer: Array  # int () the leading item, or bool (M,) a set
+    directions: Array  # float (P, d)   y_j = z_leader - z_j, or the alternative's direction
+    gaps: Array  # float (P,)           y_j.theta_hat less its offset, over noise_scale, at least 0
+    norms: Array  # float (P,)          ||y_j||^2 in A^-1
+    rivals: Array  # bool (P,)          True for the items that may be challengers, and for alternatives that exist
+    images: Array | tuple[()] = ()  # float (P, d)   A^-1 y_j; () for the best item, where the cache has them
 
 
 # (key, state, comparison) -> arm int (), and the rule's memory after this pull
@@ -71,7 +77,7 @@ def algorithm_from_rule(
         draws: if True, the rule draws from the posterior, and the state has a `root`.
 
     Returns:
-        Algorithm with actions `Pull` or `Step`, and answers int (), an item.
+        Algorithm with actions `Pull` or `Step`, and answers int (), an item, or bool (M,), a set of items.
     """
     arms, dtype = settings.arms, settings.arms.dtype
     K, M = arms.shape[0], settings.items.shape[0]
@@ -155,7 +161,9 @@ def algorithm_from_rule(
         idle,
         refresh,
         needs_order=bool(jax.tree.leaves(memory)),
-        **made_for(settings.arms, settings.items),
+        **made_for(
+            settings.arms, settings.items, **({} if settings.question is None else {"question": settings.question})
+        ),
     )
 
 
@@ -163,22 +171,22 @@ class Verdict(NamedTuple):
     """Result of the test."""
 
     stop: Array  # bool ()
-    answer: Array  # int (), an item
+    answer: Array  # int (), an item, or bool (M,), a set
     items_left: Array | tuple[()]  # bool (M,)   the items that are not eliminated
 
 
 def look(settings: FixedConfidenceSettings, state: State) -> tuple[ItemComparison, Verdict]:
-    """Compares the items for the sampling rule, and performs the test. Cost: O(M d)."""
-    sampling = compare_items(settings, state.cache)
-    tested = compare_items(settings, state.plain) if isinstance(state.plain, Cache) else sampling
+    """Compares the items for the sampling rule, and performs the test. Cost: O(P d)."""
+    sampling = compare(settings, state.cache)
+    tested = compare(settings, state.plain) if isinstance(state.plain, Cache) else sampling
     beaten = statistics(tested, settings.epsilon) > level_of(settings, state)
     is_leader = ~tested.rivals
     after_start = state.pulls >= len(settings.start)
     if isinstance(state.items_left, tuple):
-        return sampling, Verdict(after_start & jnp.all(beaten | is_leader), tested.leader, ())
+        return sampling, Verdict(after_start & jnp.all(beaten | is_leader), tested.answer, ())
     items_left = state.items_left & (is_leader | ~beaten)
     number = jnp.sum(items_left)
-    answer = jnp.where(number == 1, jnp.argmax(items_left), tested.leader)
+    answer = jnp.where(number == 1, jnp.argmax(items_left), tested.answer)
     if settings.eliminate == "both":
         sampling = sampling._replace(rivals=sampling.rivals & items_left)
     return sampling, Verdict(after_start & (number <= 1), answer, items_left)
@@ -188,6 +196,27 @@ def level_of(settings: FixedConfidenceSettings, state: State) -> Array:
     """Computes the level that a statistic must exceed, float ()."""
     least = None if settings.least is None else jnp.asarray(settings.least, state.logdet.dtype)
     return settings.threshold(settings.delta, Evidence(state.pulls, state.counts, state.logdet, least))
+
+
+def compare(settings: FixedConfidenceSettings, cache: Cache) -> ItemComparison:
+    """Compares the answer at the estimates with all alternatives."""
+    question, items = settings.question, settings.items
+    if question is None:
+        return compare_items(settings, cache)
+    kind, images = kind_of(question), cache.images[-items.shape[0] :]
+    answer = kind.answer(question, dot(items, cache.theta))
+    directions, images = (kind.directions(question, answer, points) for points in (items, images))
+    gaps = (dot(directions, cache.theta) - kind.offsets(question, answer, items.dtype)) / settings.noise_scale
+    norms = jnp.maximum(dot(directions, images), 0)
+    gaps, norms = lax.optimization_barrier((gaps, norms))
+    return ItemComparison(
+        answer=answer,
+        directions=directions,
+        gaps=gaps,
+        norms=norms,
+        rivals=kind.exists(question, items),
+        images=images,
+    )
 
 
 def compare_items(settings: FixedConfidenceSettings, cache: Cache, leader: Array | None = None) -> ItemComparison:
@@ -210,15 +239,27 @@ def statistics(comparison: ItemComparison, epsilon: Array | float = 0.0) -> Arra
 
 
 def weakest(costs: Array, rivals: Array) -> Array:
-    """Returns the rival of smallest cost, int (), or item 0 if there is none."""
+    """Returns the rival of smallest cost, int (), or rival 0 if there is none."""
     return first_largest(-jnp.where(rivals, costs, jnp.inf))
 
 
-def most_informative(settings: FixedConfidenceSettings, state: State, leader: Array, challenger: Array) -> Array:
-    """Returns the arm that shrinks the width of two items most, int ()."""
+def image_of(settings: FixedConfidenceSettings, state: State, comparison: ItemComparison, rival: Array) -> Array:
+    """Returns A^-1 y of a rival's direction y, float (d,)."""
+    if isinstance(comparison.images, tuple):
+        return image_between(settings, state, comparison.answer, rival)
+    return sliced(comparison.images, rival)
+
+
+def image_between(settings: FixedConfidenceSettings, state: State, leader: Array, challenger: Array) -> Array:
+    """Returns A^-1 y of the difference y of two items, float (d,)."""
     images = state.cache.images[-settings.items.shape[0] :]
+    return sliced(images, leader) - sliced(images, challenger)
+
+
+def most_informative(settings: FixedConfidenceSettings, state: State, image: Array) -> Array:
+    """Returns the arm that shrinks the width ||y|| most, int (), given A^-1 y."""
     # y'(A + x x')^-1 y = y'A^-1 y - (x'A^-1 y)^2 / (1 + x'A^-1 x)
-    influence = dot(settings.arms, sliced(images, leader) - sliced(images, challenger))
+    influence = dot(settings.arms, image)
     return first_largest(influence**2 / (1 + state.cache.leverage))
 
 

@@ -13,6 +13,7 @@ from jaxbandits.linear._shared.likelihood_ratio import (
     ItemComparison,
     State,
     compare_items,
+    image_between,
     most_informative,
     statistics,
 )
@@ -68,7 +69,7 @@ def challenger_of(
 
 def open_items(comparison: ItemComparison) -> Array:
     """Returns a mask of the items that may lead or challenge, bool (M,): all that have not been eliminated."""
-    return comparison.rivals | (jnp.arange(comparison.rivals.shape[0]) == comparison.leader)
+    return comparison.rivals | (jnp.arange(comparison.rivals.shape[0]) == comparison.answer)
 
 
 def best_items(settings: FixedConfidenceSettings, thetas: Array, is_open: Array) -> Array:
@@ -89,4 +90,4 @@ def pulled_of(
     """Returns the arm that separates the two best or, with a `leader_share`, one of them at random, int ()."""
     if leader_share is not None:
         return jnp.where(coin < jnp.asarray(leader_share, coin.dtype), leader, challenger)
-    return most_informative(settings, state, leader, challenger)
+    return most_informative(settings, state, image_between(settings, state, leader, challenger))

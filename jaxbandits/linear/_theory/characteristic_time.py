@@ -9,8 +9,10 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.linear._problem.arms import checked_arms, inverse_squares, leads
+from jaxbandits.linear._problem.questions.asked import Question, asked, kind_of
 from jaxbandits.numerics.design import FLOOR, design
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse
+from jaxbandits.questions import Above, TopM
 
 
 class CharacteristicTime(NamedTuple):
@@ -29,27 +31,32 @@ def characteristic_time(
     items: Array | None = None,
     noise_scale: Array | float = 1.0,
     steps: int = 5000,
+    question: Question | None = None,
 ) -> CharacteristicTime:
     """Computes T* of 1/T* = max_w min_j F_j(w), where F_j = (y_j.theta)^2 / (2 noise_scale^2 ||y_j||^2_{A(w)^-1}).
 
     y_j = z_best - z_j are the leads over the other items, A(w) = sum_k w_k x_k x_k' is the design. No rule that errs
-    with probability delta at most stops before T* kl(delta, 1 - delta) pulls on average (`lower_bound`).
+    with probability delta at most stops before T* kl(delta, 1 - delta) pulls on average (`lower_bound`). For `TopM` the
+    y_j are the leads of the items inside over those outside, for `Above` the items, with (y_j.theta - level)^2.
 
     Args:
         arms: float (K, d), spanning R^d.
-        theta: float (d,), under which the best item must be unique.
+        theta: float (d,), under which the answer must be unique: no two items tie for the best, or for the last of the
+            m best, and no mean is at the level.
         items: float (M, d), features of the compared items. If None, the arms.
         noise_scale: () > 0, standard deviation of the noise.
         steps: iterations of the design's solver, a Python int, at least 1.
+        question: `BestArm()`, `TopM(m)` or `Above(level)`, about the items. If None, the best item.
 
     Returns:
         CharacteristicTime. Traceable. For concrete arguments a linear program on the host tightens `lower`: value /
         lower - 1 is then 1e-7 or less on usual instances, and some 1e-4 otherwise.
 
     Raises:
-        ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or two items tie.
+        ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or the answer is not unique.
 
-    Cost: O(d^3 + (K + M) d^2 + K M d) per step, and one linear program of M variables and K rows.
+    Cost: O(d^3 + (K + P) d^2 + K P d) per step, and one linear program of P variables and K rows, with P = M items, for
+    `TopM` m (M - m) pairs.
 
     Example:
         >>> from jaxbandits import linear
@@ -65,11 +72,18 @@ def characteristic_time(
     steps = checks.whole("steps", steps, least=1)
     checks.positive("noise_scale", noise_scale)
     features = checked_arms(arms, full_rank=True)
-    compared = arms if items is None else items
+    compared, number = arms if items is None else items, features.shape[0]
     if items is not None:
         shape = checked_arms(items, name="items").shape
+        number = shape[0]
         require(shape[1] == features.shape[1], "items", f"have {features.shape[1]} columns, as the arms", shape)
-    _, directions, gaps = leads(compared, theta)
+    about, epsilon = asked(question, number)
+    is_zero = is_concrete(epsilon) and epsilon == 0
+    require(is_zero, "question.epsilon", "be 0", epsilon)
+    if about is None:
+        _, directions, gaps = leads(compared, theta)
+    else:
+        directions, gaps = _distances(about, compared, theta)
     dtype = features.dtype
     directions, gaps = directions.astype(dtype), gaps.astype(dtype)
     noise_scale = jnp.asarray(noise_scale, dtype)
@@ -85,6 +99,23 @@ def characteristic_time(
     if is_concrete(value):
         lower = jnp.maximum(lower, jnp.asarray(_certified(features, directions, gaps, shares, noise_scale), dtype))
     return CharacteristicTime(value, jnp.minimum(lower, value), value, shares)
+
+
+def _distances(question: TopM | Above, items: Array, theta: Array) -> tuple[Array, Array]:
+    """Returns the directions (P, d) of the alternatives, and the distances (P,) of the truth from them.
+
+    Raises:
+        ValueError: `items` or `theta` is not valid, or a distance is 0.
+    """
+    items = checked_arms(items)
+    theta = checks.array("theta", theta, (items.shape[1],), dtype=items.dtype)
+    kind = kind_of(question)
+    answer = kind.answer(question, dot(items, theta))
+    directions = kind.directions(question, answer, items)
+    distances = dot(directions, theta) - kind.offsets(question, answer, items.dtype)
+    exists = kind.exists(question, items)
+    require((distances > 0) | ~exists, "theta", f"have a unique answer to {type(question).__name__}", distances)
+    return directions, jnp.where(exists, distances, 0)
 
 
 def _certified(arms: Array, directions: Array, gaps: Array, shares: Array, noise_scale: Array) -> float:

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.linear._problem.arms import Leads, checked_arms, leads
+from jaxbandits.linear._problem.questions.asked import Question
 from jaxbandits.linear._shared.ratios import RatioTables
 from jaxbandits.linear._theory.characteristic_time import characteristic_time
 
@@ -142,32 +143,34 @@ def lower_bound(
     items: Array | None = None,
     noise_scale: Array | float = 1.0,
     steps: int = 5000,
+    question: Question | None = None,
 ) -> LowerBound:
     """Computes the lower bound on the mean pulls of any algorithm with error probability at most delta.
 
     The bound is T* kl(delta, 1 - delta) with the `characteristic_time` T*. It is for Gaussian noise, and for algorithms
-    that name the best item with probability 1 - delta on every instance.
+    that give the right answer with probability 1 - delta on every instance.
 
     Args:
         arms: float (K, d), spanning R^d.
-        theta: float (d,), under which the best item must be unique.
+        theta: float (d,), under which the answer must be unique.
         delta: float (), error probability, in (0, 1).
         items: float (M, d), features of the compared items. If None, the arms.
         noise_scale: float (), R, standard deviation of the noise, above 0.
         steps: iterations of the design's solver.
+        question: as for `characteristic_time`.
 
     Returns:
         LowerBound, from the certified lower end of T*: it is a bound even if the solver has not converged.
 
     Raises:
-        ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or two tie for the best.
+        ValueError: an argument is not valid, the arms do not span R^d (see `reduce_rank`), or the answer is not unique.
 
     Cost: as for `characteristic_time`.
 
     Source: Jedra and Proutiere (2020); Kaufmann, Cappé and Garivier (2016) for the kl.
     """
     checks.probability("delta", delta)
-    optimum = characteristic_time(arms, theta, items=items, noise_scale=noise_scale, steps=steps)
+    optimum = characteristic_time(arms, theta, items=items, noise_scale=noise_scale, steps=steps, question=question)
     pulls = _pulls_of(optimum.lower, checks.constant(delta, optimum.lower.dtype))
     return LowerBound(optimum.lower, pulls, optimum.allocation)
 

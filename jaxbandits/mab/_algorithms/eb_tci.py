@@ -5,7 +5,6 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype
 from jaxbandits.mab._problem.questions.asked import Question
-from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
 from jaxbandits.mab._shared.confidence import LeaderShare, StopSettings, check_leader_share
 from jaxbandits.mab._shared.directed import swapped_arm
@@ -13,6 +12,7 @@ from jaxbandits.mab._shared.frame import Estimates, Proposal, State, argmax, arg
 from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair, coin
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import TopM, largest
 
 PENALTY = 0.5  # factor of the logarithm for `TopM`, as its authors' program has it
 

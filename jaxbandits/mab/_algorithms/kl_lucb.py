@@ -4,11 +4,11 @@ from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._algorithms.lucb import algorithm_from_bounds
 from jaxbandits.mab._problem.problems import Problem, bound
 from jaxbandits.mab._problem.questions.asked import Question
-from jaxbandits.mab._problem.questions.top_m import TopM
 from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.confidence import level, stop_settings
 from jaxbandits.mab._shared.frame import Estimates, State
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import TopM
 
 
 def kl_lucb(

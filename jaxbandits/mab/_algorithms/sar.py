@@ -3,7 +3,9 @@
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem, check_problem
+from jaxbandits.mab._shared.asking import for_question
 from jaxbandits.mab._shared.phases import algorithm_from_schedule, successive_rejects_schedule
+from jaxbandits.questions import TopM
 
 
 def sar(problem: Problem, *, m: int, horizon: Array | int, leap: int = 1) -> Algorithm:
@@ -46,4 +48,5 @@ def sar(problem: Problem, *, m: int, horizon: Array | int, leap: int = 1) -> Alg
     checks.integer("horizon", horizon, least=problem.arms + 1, most=2**31 - 1)
     leap = checks.whole("leap", leap, least=1, most=2**31 - 1)
     schedule = successive_rejects_schedule(problem.arms, horizon)
-    return algorithm_from_schedule(problem, schedule, leap=leap, all_samples=True, places=m, accepts=True)
+    algorithm = algorithm_from_schedule(problem, schedule, leap=leap, all_samples=True, places=m, accepts=True)
+    return for_question(algorithm, problem, TopM(m))

@@ -3,7 +3,9 @@
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem, check_problem
+from jaxbandits.mab._shared.asking import for_question
 from jaxbandits.mab._shared.phases import algorithm_from_schedule, halved, sequential_halving_schedule
+from jaxbandits.questions import TopM
 
 
 def sh_top_m(problem: Problem, *, m: int, horizon: Array | int, reuse: bool = False, leap: int = 1) -> Algorithm:
@@ -47,4 +49,5 @@ def sh_top_m(problem: Problem, *, m: int, horizon: Array | int, reuse: bool = Fa
     checks.flag("reuse", reuse)
     leap = checks.whole("leap", leap, least=1, most=2**31 - 1)
     schedule = sequential_halving_schedule(K, horizon, m)
-    return algorithm_from_schedule(problem, schedule, leap=leap, all_samples=bool(reuse), places=m)
+    algorithm = algorithm_from_schedule(problem, schedule, leap=leap, all_samples=bool(reuse), places=m)
+    return for_question(algorithm, problem, TopM(m))

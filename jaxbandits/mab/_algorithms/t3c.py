@@ -5,7 +5,6 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, measured_problem, posterior_draw_and_uniforms
 from jaxbandits.mab._problem.questions.asked import Question
-from jaxbandits.mab._problem.questions.top_m import TopM, largest
 from jaxbandits.mab._shared.asking import algorithm_from_question, asked
 from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
@@ -21,6 +20,7 @@ from jaxbandits.mab._shared.frame import Choice, Estimates, Proposal, Rule, Stat
 from jaxbandits.mab._shared.top_two import Pair, tossed
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import TopM, largest
 
 
 def t3c(

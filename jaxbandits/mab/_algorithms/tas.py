@@ -9,12 +9,9 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, float_dtype, has_unknown_variances, measured_problem
-from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
-from jaxbandits.mab._problem.questions.best_arm import BestArm
-from jaxbandits.mab._problem.questions.top_m import TopM
-from jaxbandits.mab._shared.asking import answer_of, asked, has_cleared, question_settings
+from jaxbandits.mab._shared.asking import answer_of, asked, for_question, has_cleared, question_settings
 from jaxbandits.mab._shared.batches import algorithm_in_batches, one_by_one
 from jaxbandits.mab._shared.confidence import first_pulls, has_separated, stop_settings
 from jaxbandits.mab._shared.frame import (
@@ -29,6 +26,7 @@ from jaxbandits.mab._shared.frame import (
 )
 from jaxbandits.mab._shared.weights import checked_margin, optimal_weights
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import Above, BestArm, TopM
 
 TrackingName = Literal["D", "C"]
 STEPS = 12  # steps for the weights of `TopM` and `AllGood`
@@ -147,6 +145,7 @@ def tas(
     rule = Rule(choose, memory, remember if tracking == "C" else None, allot=allot)
     draws_lots = None if question is None else False
     algorithm = algorithm_in_batches(problem, rule, every=every, draws_lots=draws_lots, start=start)
+    algorithm = for_question(algorithm, problem, question)
     if replan_every == 1:
         return algorithm
 

@@ -8,7 +8,6 @@ from jax.scipy.special import log_ndtr, logsumexp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, law_of, posterior_draws
-from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
@@ -23,6 +22,7 @@ from jaxbandits.mab._shared.top_two import Pair, coin, tossed
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import BestArm
 
 NODES = 32  # nodes of the quadrature
 FRESH = 16  # draws for a challenger that is not Gaussian

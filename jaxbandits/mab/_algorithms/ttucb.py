@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype, upper_bound
-from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._shared.asking import asked
 from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import (
@@ -22,6 +21,7 @@ from jaxbandits.mab._shared.top_two import Pair, shares_of
 from jaxbandits.mab._shared.transport import transport
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import BestArm
 
 
 class Tracking(NamedTuple):

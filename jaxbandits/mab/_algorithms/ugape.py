@@ -5,10 +5,16 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions.asked import Question
-from jaxbandits.mab._problem.questions.top_m import TopM, largest
-from jaxbandits.mab._shared.asking import asked
+from jaxbandits.mab._shared.asking import asked, for_question
 from jaxbandits.mab._shared.batches import algorithm_in_batches
-from jaxbandits.mab._shared.confidence import argmax_except, intervals, stop_settings
+from jaxbandits.mab._shared.confidence import (
+    IntervalName,
+    argmax_except,
+    bernstein_intervals,
+    check_intervals,
+    stop_settings,
+)
+from jaxbandits.mab._shared.confidence import intervals as own_intervals
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
@@ -22,6 +28,7 @@ from jaxbandits.mab._shared.frame import (
 )
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import TopM, largest
 
 
 def ugape(
@@ -32,6 +39,7 @@ def ugape(
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
     every: int = 1,
+    intervals: IntervalName | None = None,
 ) -> Algorithm:
     """Pulls the arm J with the smallest B_a = max over c != a of U_c - L_a, or its rival, whichever has fewer pulls.
 
@@ -48,6 +56,7 @@ def ugape(
             proved.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms.
         every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does.
+        intervals: "bernstein" for `Bounded` arms, as for `lucb`. If None, those above.
 
     Returns:
         Algorithm with actions `Pull` of one slot and answers int32 (), the arm J; for `TopM` bool (K,).
@@ -64,10 +73,12 @@ def ugape(
     """
     question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM,))
     settings = stop_settings(problem, delta, threshold, epsilon, compared=0)
+    more = check_intervals(problem, intervals)
+    intervals_of = own_intervals if intervals is None else bernstein_intervals
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
-        upper, lower = unfused(intervals(settings, state, estimates))
+        upper, lower = unfused(intervals_of(settings, state, estimates))
         first = argmax(upper, estimates.lots)
         second = argmax_except(first, upper, estimates.lots)
         gaps = jnp.where(is_entry(first, upper), entry(upper, second), entry(upper, first)) - lower
@@ -82,7 +93,7 @@ def ugape(
     def choose_set(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         assert isinstance(question, TopM)
-        upper, lower = unfused(intervals(settings, state, estimates))
+        upper, lower = unfused(intervals_of(settings, state, estimates))
         is_high = largest(question.m, upper)
         within, beyond = jnp.min(jnp.where(is_high, upper, jnp.inf)), jnp.max(jnp.where(is_high, -jnp.inf, upper))
         gaps = unfused(jnp.where(is_high, beyond, within) - lower)
@@ -94,5 +105,6 @@ def ugape(
         return Choice(one_arm(jnp.where(is_first, first, second)), stop, members)
 
     if question is not None:
-        return algorithm_in_batches(problem, Rule(choose_set), every=every, draws_lots=False)
-    return algorithm_in_batches(problem, Rule(choose), every=every)
+        algorithm = algorithm_in_batches(problem, Rule(choose_set), every=every, draws_lots=False, **more)
+        return for_question(algorithm, problem, question)
+    return algorithm_in_batches(problem, Rule(choose), every=every, **more)

@@ -23,8 +23,8 @@ from jaxbandits.mab._problem.problems import (
     float_dtype,
     has_unknown_variances,
 )
-from jaxbandits.mab._problem.questions.above import Above, band_is_right
-from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of
+from jaxbandits.questions import Above, is_above_in_band, require_no_epsilon
 
 
 class Instance(NamedTuple):
@@ -173,7 +173,7 @@ def is_right(
         answer = kind_of(question).check_answer(question, answer, means.shape[0])
         if isinstance(question, Above):
             checks.not_negative("epsilon", epsilon)
-            return band_is_right(question, means, answer, jnp.asarray(epsilon, means.dtype))
+            return is_above_in_band(question, means, answer, jnp.asarray(epsilon, means.dtype))
         require_no_epsilon(epsilon)
         return kind_of(question).is_right(question, means, answer)
     checks.integer("answer", answer, least=0, most=means.shape[0] - 1)

@@ -10,13 +10,13 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, measured_problem
-from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
-from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.confidence import StopSettings, evidence_of, first_pulls, stop_settings
 from jaxbandits.mab._shared.frame import Allot, Choice, Estimates, Proposal, Rule, State, one_arm
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.questions import BestArm, require_no_epsilon
 
 PullOf = Callable[[Key, State, Estimates], Proposal]
 
@@ -101,7 +101,7 @@ def algorithm_from_question(
         return Choice(one_arm(arm), has_cleared(settings, question, state, estimates), answer, shares)
 
     algorithm = algorithm_in_batches(problem, Rule(choose, allot=allot), every=every, draws_lots=False, start=start)
-    return with_answers(algorithm, problem, question)
+    return for_question(algorithm, problem, question)
 
 
 def answer_of(problem: Problem, question: Question, estimates: Estimates) -> Array:
@@ -110,9 +110,12 @@ def answer_of(problem: Problem, question: Question, estimates: Estimates) -> Arr
     return kind_of(question).answer(question, measured, estimates.counts, estimates.means)
 
 
-def with_answers(algorithm: Algorithm, problem: Problem, question: Question) -> Algorithm:
-    """Declares the answers to a question that are no arms."""
-    if not isinstance(question, GoodArm):
+def for_question(algorithm: Algorithm, problem: Problem, question: Question | None) -> Algorithm:
+    """Declares the question that the algorithm answers, by which `jaxbandits.rare` judges, and answers beside arms."""
+    if question is None:
         return algorithm
-    declared = algorithm.problem() if algorithm.problem is not None else {}
-    return algorithm._replace(problem=lambda: {**declared, "answers": problem.arms + 1})
+    assert algorithm.problem is not None
+    declared = {**algorithm.problem(), "question": question}
+    if isinstance(question, GoodArm):
+        declared["answers"] = problem.arms + 1
+    return algorithm._replace(problem=lambda: declared)

@@ -36,6 +36,7 @@ def algorithm_in_batches(
     in_turn: bool = True,
     draws_lots: bool | None = None,
     start: int | None = None,
+    keeps_squares: bool = False,
 ) -> Algorithm:
     """Builds the algorithm that follows a rule, and applies it once in `every` pulls.
 
@@ -47,13 +48,22 @@ def algorithm_in_batches(
         in_turn: as `slots`.
         draws_lots: as for `algorithm_from_rule`.
         start: as for `algorithm_from_rule`; the pulls of each arm in the first batch.
+        keeps_squares: as `draws_lots`.
 
     Returns:
         Algorithm with actions `Pull`. In batches they have K slots, slot i for arm i, and a round is a batch, except
         where a sampler misses an arm, or where rewards have no law of their sum: then further rounds pull what remains.
     """
     if every == 1:
-        return algorithm_from_rule(problem, rule, slots=slots, in_turn=in_turn, draws_lots=draws_lots, start=start)
+        return algorithm_from_rule(
+            problem,
+            rule,
+            slots=slots,
+            in_turn=in_turn,
+            draws_lots=draws_lots,
+            start=start,
+            keeps_squares=keeps_squares,
+        )
     K, most = problem.arms, law_of(problem).largest_leap
     leap = every if most is None else min(every, most)
 
@@ -96,6 +106,7 @@ def algorithm_in_batches(
         leap=leap,
         draws_lots=draws_lots,
         start=start,
+        keeps_squares=keeps_squares,
     )
     # An observation reduces what is due in the state that pulled.
     return algorithm._replace(plan=plan, stale=stale, needs_order=True)

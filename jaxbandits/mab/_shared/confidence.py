@@ -10,6 +10,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete, require
 from jaxbandits.mab._problem.problems import (
+    Bounded,
     Gaussian,
     Problem,
     bounds,
@@ -28,6 +29,7 @@ from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Evidence, Threshold
 
 LeaderShare = float | Literal["ids"]
+IntervalName = Literal["bernstein"]
 
 
 class StopSettings(NamedTuple):
@@ -130,6 +132,37 @@ def level(settings: StopSettings, state: State) -> Array:
 def intervals(settings: StopSettings, state: State, estimates: Estimates) -> tuple[Array, Array]:
     """Returns upper and lower bounds of all means, float (K,) each."""
     return bounds(settings.problem, estimates.means, level(settings, state) / estimates.counts)
+
+
+def bernstein_intervals(settings: StopSettings, state: State, estimates: Estimates) -> tuple[Array, Array]:
+    """Returns upper and lower bounds of all means of rewards in [0, 1] by their empirical variances, float (K,) each.
+
+    With e the threshold and V the unbiased variance they are mean +- (sqrt(2 V e / N) + 7 e / (3 (N - 1))), and [0, 1]
+    before the second pull.
+
+    Source: Maurer and Pontil (2009), Empirical Bernstein bounds and sample-variance penalization, theorem 4.
+    """
+    assert not isinstance(estimates.variances, tuple), "check_intervals"
+    e = level(settings, state)
+    others = jnp.maximum(estimates.counts - 1, 1)
+    # The variance is divided by N, so that V / N is variance / (N - 1).
+    radius = jnp.sqrt(2 * e * estimates.variances / others) + 7 * e / (3 * others)
+    radius = jnp.where(estimates.counts > 1, radius, 1)
+    return jnp.minimum(estimates.means + radius, 1), jnp.maximum(estimates.means - radius, 0)
+
+
+def check_intervals(problem: Problem, name: Any) -> dict[str, Any]:
+    """Returns the settings of a frame with these intervals; raises `ValueError` unless the rewards can have them.
+
+    Args:
+        problem: kind of the rewards.
+        name: "bernstein", or None for the rule's own intervals.
+    """
+    if name is None:
+        return {}
+    checks.one_of("intervals", name, IntervalName)
+    require(isinstance(problem, Bounded), "problem", 'be Bounded for intervals="bernstein"', problem)
+    return {"start": 2, "keeps_squares": True}
 
 
 def first_pulls(problem: Problem, start: int | None, threshold: Threshold | None) -> int:

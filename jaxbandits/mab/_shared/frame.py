@@ -99,6 +99,7 @@ def algorithm_from_rule(
     leap: int = 1,
     draws_lots: bool | None = None,
     start: int | None = None,
+    keeps_squares: bool = False,
 ) -> Algorithm:
     """Builds the algorithm that follows a rule.
 
@@ -110,6 +111,7 @@ def algorithm_from_rule(
         leap: largest number of pulls of a slot. With more than 1, an action has K slots, slot i for arm i.
         draws_lots: whether lots break ties. If None, only for arms whose means tie, such as Bernoulli arms.
         start: pulls of each arm before the rule applies. If None, 1, and the rule estimates no variances.
+        keeps_squares: whether variances are estimated although the law of the rewards asks for none.
 
     Returns:
         Algorithm with actions `Pull` and answers int32 ().
@@ -127,7 +129,8 @@ def algorithm_from_rule(
 
     def init(key: Key) -> State:
         words = ties.draw_words(key, K) if draws_lots else ()
-        return State(jnp.zeros((), int), jnp.zeros(K, jnp.int32), no_rewards(problem), memory=rule.start, ties=words)
+        pulls, counts = jnp.zeros((), int), jnp.zeros(K, jnp.int32)
+        return State(pulls, counts, no_rewards(problem, keeps_squares), memory=rule.start, ties=words)
 
     def decide(key: Key, state: State) -> Decision:
         choice = rule.choose(key, state, estimates(problem, state))
@@ -237,14 +240,14 @@ def unfused(x: PyTree) -> PyTree:
     return lax.optimization_barrier(x)
 
 
-def no_rewards(problem: Problem) -> Array | Sum | Ones | Moments:
+def no_rewards(problem: Problem, keeps_squares: bool = False) -> Array | Sum | Ones | Moments:
     """Returns the sums of rewards before the first pull."""
     K, dtype = problem.arms, float_dtype(problem)
     if law_of(problem).counts_ones:
         return Ones(jnp.zeros(K, jnp.int32), jnp.zeros((), dtype))
     # In 64 bit a plain sum keeps 9 digits over any number of pulls that fits the counts.
     nothing = jnp.zeros(K, dtype) if dtype == jnp.float64 else compensated.zeros((K,), dtype)
-    return Moments(nothing, nothing) if has_unknown_variances(problem) else nothing
+    return Moments(nothing, nothing) if keeps_squares or has_unknown_variances(problem) else nothing
 
 
 def _poisoned(problem: Problem, rewards: Rewards) -> Rewards:

@@ -11,7 +11,7 @@ from jaxbandits.mab._problem.environment import Pull, Rewards
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._problem.questions.above import check_mean
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
-from jaxbandits.mab._shared.asking import with_answers
+from jaxbandits.mab._shared.asking import for_question
 from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.frame import (
     Choice,
@@ -23,6 +23,7 @@ from jaxbandits.mab._shared.frame import (
     one_arm,
 )
 from jaxbandits.numerics.indexing import is_entry
+from jaxbandits.questions import Above
 
 # (estimates, radii, level) -> float (K,); the unlabelled arm with the largest entry is pulled
 Index = Callable[[Estimates, Array, Array], Array]
@@ -98,4 +99,4 @@ def algorithm_from_labels(
     start = Labels(jnp.ones(K, bool), jnp.zeros(K, int))
     rule = Rule(choose, start, learn=learn, end=end)
     algorithm = algorithm_in_batches(problem, rule, every=every, in_turn=False, draws_lots=False)
-    return algorithm if all_arms else with_answers(algorithm, problem, GoodArm(level))
+    return for_question(algorithm, problem, Above(level) if all_arms else GoodArm(level))

@@ -12,6 +12,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Array
 from jaxbandits.checks import require
 from jaxbandits.mab._problem.environment import Pull, Rewards, SquaredRewards
+from jaxbandits.mab._problem.problems import Gaussian
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
 
@@ -53,11 +54,12 @@ def add(
 
 
 def variances(problem: Any, moments: Moments, counts: Array) -> Array:
-    """Returns the mean squared deviations, but at least the problem's least variance, and positive: float (K,)."""
+    """Returns the mean squared deviations, positive, and not below a `least_variance` of the problem: float (K,)."""
     squares = moments.squares
     squares = compensated.value(squares) if isinstance(squares, Sum) else squares
     # An arm whose rewards were all equal costs much to move, and is no NaN.
-    least = max(float(problem.least_variance), float(jnp.finfo(counts.dtype).tiny))
+    least = float(problem.least_variance) if isinstance(problem, Gaussian) else 0.0
+    least = max(least, float(jnp.finfo(counts.dtype).tiny))
     return jnp.maximum(squares / counts, least)
 
 

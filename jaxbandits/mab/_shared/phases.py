@@ -16,7 +16,6 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.checks import is_concrete
 from jaxbandits.mab._problem.environment import Pull
 from jaxbandits.mab._problem.problems import Problem, float_dtype
-from jaxbandits.mab._problem.questions.top_m import largest
 from jaxbandits.mab._shared.accepts import leaving
 from jaxbandits.mab._shared.frame import (
     Choice,
@@ -29,6 +28,7 @@ from jaxbandits.mab._shared.frame import (
     total_rewards,
 )
 from jaxbandits.numerics.indexing import entry
+from jaxbandits.questions import largest
 
 
 class Phase(NamedTuple):

@@ -8,7 +8,9 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
 from jaxbandits.mab._problem.questions.above import check_mean
+from jaxbandits.mab._shared.asking import for_question
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmin, one_arm
+from jaxbandits.questions import Above
 
 Certainty = Callable[[Array, Array], Array]  # (N, |mean - level|), float (K,) each -> float (K,)
 
@@ -42,4 +44,4 @@ def algorithm_above(problem: Problem, certainty: Certainty, *, level: Array | fl
         stop = state.pulls >= jnp.asarray(horizon, state.pulls.dtype)
         return Choice(one_arm(arm), stop, estimates.means >= level)
 
-    return algorithm_from_rule(problem, Rule(choose), draws_lots=False)
+    return for_question(algorithm_from_rule(problem, Rule(choose), draws_lots=False), problem, Above(level))

@@ -20,12 +20,12 @@ from jaxbandits.mab._problem.problems import (
     measured_problem,
     scale,
 )
-from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of, require_no_epsilon
-from jaxbandits.mab._problem.questions.best_arm import BestArm
+from jaxbandits.mab._problem.questions.asked import Question, check_question, kind_of
 from jaxbandits.mab._problem.questions.kind import CharacteristicTime
 from jaxbandits.mab._shared.frame import argmax
 from jaxbandits.mab._shared.weights import EXACT, checked_margin, optimal_weights
 from jaxbandits.numerics.indexing import is_entry
+from jaxbandits.questions import BestArm, require_no_epsilon
 
 SOLVER_STEPS = 30  # steps for `TopM` and `AllGood`: a certified gap of 1e-14 in 64 bit
 

@@ -1,4 +1,4 @@
-"""Thresholds for log likelihood ratios: fifteen kinds, with the proved guarantee of each.
+"""Thresholds for log likelihood ratios: seventeen kinds, with the proved guarantee of each.
 
 A threshold is made before the run, and is then a pure function of the confidence and of the run's evidence;
 `threshold.__name__` is its kind. Statistics are log likelihood ratios without units (Gaussian: squares over
@@ -16,6 +16,7 @@ noise_scale^2). A test stops once its statistic exceeds the threshold; intervals
 | `gk_union` | proved for Bernoulli arms, likelihood ratios, any sampling |
 | `kt` | proved for Bernoulli arms, and with their likelihood ratios for rewards in [0, 1], any sampling |
 | `kl_lucb` | proved for the intervals of KL-LUCB, LUCB and UGapE |
+| `box`, `box_sharp` | proved for one Gaussian arm at a time, compared with a level, any sampling |
 | `kk_pair` | proved for Gaussian arms without structure, any sampling |
 | `poisson_mixture`, `exponential_mixture` | proved for arms of these laws without structure, any sampling |
 | `student`, `uv_box` | proved for Gaussian arms of unknown variances without structure, any sampling |
@@ -30,6 +31,7 @@ If `comparisons` is given, delta is divided by it: a union bound.
 """
 
 from jaxbandits.numerics.thresholds.arms import gk16, gk_union, kk_all, kk_pair, kl_lucb, kt, log_t, mixture_constant
+from jaxbandits.numerics.thresholds.boxes import box, box_sharp
 from jaxbandits.numerics.thresholds.evidence import Evidence, Threshold
 from jaxbandits.numerics.thresholds.linear import ellipsoid, ellipsoid_trace, jp, jp_heuristic
 from jaxbandits.numerics.thresholds.mixtures import exponential_mixture, poisson_mixture
@@ -38,6 +40,8 @@ from jaxbandits.numerics.thresholds.variances import student, uv_box
 __all__ = [
     "Evidence",
     "Threshold",
+    "box",
+    "box_sharp",
     "ellipsoid",
     "ellipsoid_trace",
     "exponential_mixture",

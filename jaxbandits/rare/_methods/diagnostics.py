@@ -11,6 +11,7 @@ LARGEST_CELL_ERROR = 0.5
 SMALLEST_CELL = 0.05  # share of the estimate from which an octave is judged
 LATE_SHARE = 0.05  # share of the estimate in the second half of the budget
 FAR = 3  # standard errors
+SMALLEST_WEIGHT = 1e-300  # below it weights lose digits, and are 0 in the end
 
 
 class Weighed(NamedTuple):
@@ -103,6 +104,8 @@ def judge(
         cells: (name, runs in the event, estimate) of every answer and octave.
         requested: requested relative error.
     """
+    if weights.size and weights.max() < SMALLEST_WEIGHT:
+        return (f"The probability is too small for 64 bit: no run has a weight above {SMALLEST_WEIGHT:g}.",)
     limit, warnings = largest_pareto_k(runs), []
     if estimate.pareto_k > limit:
         warnings.append(f"The weights have a heavy tail (Pareto k {estimate.pareto_k:.2f}, above {limit:.2f}).")

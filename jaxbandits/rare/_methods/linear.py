@@ -76,20 +76,22 @@ def points(linear: Linear, thetas: np.ndarray) -> Normals:
     return Normals(thetas - linear.theta, np.zeros((J, d, d)))
 
 
-def broad(linear: Linear, directions: np.ndarray) -> tuple[Normals, np.ndarray]:
+def broad(linear: Linear, directions: np.ndarray, margins: np.ndarray | None = None) -> tuple[Normals, np.ndarray]:
     """Builds the first mixture: theta itself, and a line and a ball for each direction and scale.
 
     Args:
         linear: the truth.
         directions: float64 (M, d), z for which z.theta is small where an answer is wrong, such as x_b - x_j of the best
             answer b and a wrong answer j.
+        margins: float64 (M,), by how much z.theta must fall. If None, by all of it.
 
     Returns:
         Normals of 1 + 14 M components, and their shares.
     """
     d = linear.theta.size
     norms = np.linalg.norm(directions, axis=1)
-    ratios = np.maximum(directions @ linear.theta / np.maximum(norms, 1e-300), 0)
+    margins = directions @ linear.theta if margins is None else margins
+    ratios = np.maximum(margins / np.maximum(norms, 1e-300), 0)
     kept = np.argsort(ratios, kind="stable")[:MOST_DIRECTIONS]
     offsets, factors = [np.zeros(d)], [np.zeros((d, d))]
     for j in kept:

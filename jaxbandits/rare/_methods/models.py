@@ -194,8 +194,8 @@ def _equal(strata: mixture.Strata) -> np.ndarray:
 
 
 def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
-    del algorithm
-    problem = instance.problem
+    declared = {} if algorithm.problem is None else algorithm.problem()
+    problem, question = instance.problem, declared.get("question")
     kind = KINDS.get(type(problem).__name__)
     if kind is None:
         raise ValueError(f"{NONE} {checks.show(problem)}. instance must have rewards of an exponential family")
@@ -205,7 +205,15 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
     laws.require_inside("instance.means", kind, means)
     arms = Arms(kind, means, float(getattr(problem, "noise_scale", 1.0)))
     best = int(means.argmax())
-    strata = mixture.one_best(arms, best)
+    is_best_arm = question is None or isinstance(question, mab.BestArm)
+    strata = mixture.one_best(arms, best) if is_best_arm else mixture.exchanges(arms, _members(question, means))
+
+    def is_wrong(answer: Any) -> bool:
+        if question is not None:
+            return not bool(mab.is_right(instance, jnp.asarray(answer), question=question))
+        is_arm = np.ndim(answer) == 0 and 0 <= int(answer) < means.size
+        require(is_arm, "wrong", "be given for answers that are no arms", answer)
+        return not bool(mab.is_right(instance, int(answer)))
 
     def paid(action: Any, rewards: Any) -> tuple[Array, Array]:
         counts = jnp.zeros(means.size, rewards.times.dtype).at[action.arms].add(rewards.times)
@@ -218,23 +226,30 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
         instance_of=lambda means: instance._replace(means=means),
         environment_of=mab.environment,
         paid=paid,
-        is_wrong=lambda answer: not bool(mab.is_right(instance, int(answer))),
+        is_wrong=is_wrong,
         focus=best,
-        is_tied=int((means == means.max()).sum()) > 1,
+        is_tied=is_best_arm and int((means == means.max()).sum()) > 1,
         dtype=jnp.asarray(instance.means).dtype,
     )
 
 
+def _members(question: Any, means: np.ndarray) -> np.ndarray:
+    """Returns the arms that the right answer to another question than the best arm is made of, bool (K,)."""
+    if isinstance(question, mab.TopM):
+        return np.argsort(np.argsort(-means, kind="stable"), kind="stable") < question.m
+    if isinstance(question, mab.AllGood):
+        return means >= means.max() - float(question.epsilon)
+    return means > float(question.level)
+
+
 def _linear(instance: Any, algorithm: Algorithm) -> Model:
-    del algorithm
+    question = None if algorithm.problem is None else algorithm.problem().get("question")
     linear_family.is_right(instance, 0)
     features, theta = (np.asarray(x, np.float64) for x in (instance.arms, instance.theta))
     items = features if instance.items is None else np.asarray(instance.items, np.float64)
     values = items @ theta
     truth = Linear(features, theta, float(instance.noise_scale))
-    best = int(values.argmax())
-    directions = items[best] - items[values < values[best]]
-    normals, shares = linear.broad(truth, directions)
+    normals, shares = linear.broad(truth, *_directions(question, items, values))
     K = features.shape[0]
 
     def paid(action: Any, rewards: Array) -> tuple[Array, Array]:
@@ -255,11 +270,23 @@ def _linear(instance: Any, algorithm: Algorithm) -> Model:
         instance_of=lambda theta: instance._replace(theta=theta),
         environment_of=linear_family.environment,
         paid=paid,
-        is_wrong=lambda answer: not bool(linear_family.is_right(instance, int(answer))),
+        is_wrong=lambda answer: not bool(linear_family.is_right(instance, jnp.asarray(answer), question=question)),
         focus=int((features @ theta).argmax()),
-        is_tied=int((values == values.max()).sum()) > 1,
+        is_tied=question is None and int((values == values.max()).sum()) > 1,
         dtype=jnp.asarray(instance.arms).dtype,
     )
+
+
+def _directions(question: Any, items: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Returns directions z for which z.theta is small where an answer is wrong, and by how much it must fall."""
+    if isinstance(question, linear_family.Above):
+        margins = values - float(question.level)
+        return np.where(margins < 0, -1, 1)[:, None] * items, np.abs(margins)
+    m = question.m if isinstance(question, linear_family.TopM) else 1
+    order = np.argsort(-values, kind="stable")
+    pairs = [(i, j) for i in order[:m] for j in order[m:] if values[i] > values[j]]
+    directions = np.array([items[i] - items[j] for i, j in pairs])
+    return directions, np.array([values[i] - values[j] for i, j in pairs])
 
 
 def _arms_of_cpe(instance: Any, algorithm: Algorithm) -> Model:

@@ -1,7 +1,7 @@
 """All arms with means above a level."""
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -9,14 +9,9 @@ from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, divergence, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.times import checked_set, time_of_arms
+from jaxbandits.mab._problem.questions.times import time_of_arms
 from jaxbandits.numerics.indexing import is_entry, smallest_entry
-
-
-class Above(NamedTuple):
-    """Question for all arms with means above a level. Its answers are bool (K,)."""
-
-    level: Array | float  # ()   in units of reward, inside the range of the means; may be traced
+from jaxbandits.questions import Above, checked_set, is_above_in_band
 
 
 def check_level(question: Any, problem: Problem, name: str) -> None:
@@ -51,15 +46,8 @@ def _nearest(question: Above, problem: Problem, counts: Array, means: Array) -> 
     return Nearest(cost, jnp.where(is_entry(arm, means), cost, 0), arm)
 
 
-def band_is_right(question: Above, means: Array, answer: Array, epsilon: Array) -> Array:
-    """True if the answer has all arms of at least level + epsilon, and none below level - epsilon, bool ()."""
-    level = jnp.asarray(question.level, means.dtype)
-    is_wrong = jnp.where(answer, means < level - epsilon, means >= level + epsilon)
-    return ~jnp.any(is_wrong)
-
-
 def _is_right(question: Above, means: Array, answer: Array) -> Array:
-    return band_is_right(question, means, answer, jnp.zeros((), means.dtype))
+    return is_above_in_band(question, means, answer, jnp.zeros((), means.dtype))
 
 
 def _characteristic_time(question: Above, problem: Problem, means: Array, steps: int) -> CharacteristicTime:

@@ -14,9 +14,10 @@ from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, divergence, has_unknown_variances, law_of, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import moved_divergences, pair_of, placed
-from jaxbandits.mab._problem.questions.times import checked_set, time_of
+from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 from jaxbandits.numerics.roots import bracketed_root
+from jaxbandits.questions import checked_set
 
 NODES = 32  # intervals of the grid for laws whose cost may have two minima
 

@@ -3,15 +3,12 @@
 from typing import Any, get_args
 
 from jaxbandits import checks
-from jaxbandits.checks import is_concrete, require
 from jaxbandits.mab._problem.problems import Problem
 from jaxbandits.mab._problem.questions import above, all_good, best_arm, good_arm, top_m
-from jaxbandits.mab._problem.questions.above import Above
 from jaxbandits.mab._problem.questions.all_good import AllGood
-from jaxbandits.mab._problem.questions.best_arm import BestArm
 from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._problem.questions.kind import Kind
-from jaxbandits.mab._problem.questions.top_m import TopM
+from jaxbandits.questions import Above, BestArm, TopM
 
 Question = BestArm | TopM | Above | GoodArm | AllGood
 
@@ -33,10 +30,3 @@ def check_question(question: Any, problem: Problem, name: str = "question") -> N
     """Raises `ValueError` unless it is a question that can be asked about the arms of a problem."""
     checks.instance(name, question, get_args(Question))
     kind_of(question).check(question, problem, name)
-
-
-def require_no_epsilon(epsilon: Any) -> None:
-    """Raises `ValueError` unless an epsilon beside a question is 0."""
-    checks.not_negative("epsilon", epsilon)
-    is_zero = is_concrete(epsilon) and epsilon == 0
-    require(is_zero, "epsilon", "be 0 with a question", epsilon, advice="Write BestArm(epsilon)")

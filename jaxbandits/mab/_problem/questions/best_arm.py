@@ -1,6 +1,6 @@
 """The arm with the largest mean, or any arm within epsilon of it."""
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import jax.numpy as jnp
 
@@ -13,12 +13,7 @@ from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicT
 from jaxbandits.mab._problem.questions.pairs import at_arm, candidate_divergences, moved_divergences
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
-
-
-class BestArm(NamedTuple):
-    """Question for an arm with a mean of at least the largest minus epsilon. Its answers are int32 ()."""
-
-    epsilon: Array | float = 0.0  # () >= 0, in units of reward, below the length of the range of the means
+from jaxbandits.questions import BestArm
 
 
 def _leader(means: Array) -> Array:

@@ -1,12 +1,10 @@
-"""Parts that several questions share: their times, and checks of their answers."""
+"""Characteristic times that several questions share."""
 
 from collections.abc import Callable
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 
-from jaxbandits import checks
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.questions.kind import CharacteristicTime
 from jaxbandits.numerics.maximin import maximin
@@ -46,8 +44,3 @@ def time_of_arms(rates: Array) -> CharacteristicTime:
     inverse = 1 / jnp.maximum(rates, jnp.finfo(rates.dtype).tiny)
     shares = inverse / jnp.max(inverse)
     return CharacteristicTime(value, value, value, shares / jnp.sum(shares))
-
-
-def checked_set(answer: Any, K: int) -> Array:
-    """Returns a set of arms as bool (K,); raises `ValueError` unless it is one."""
-    return checks.array("answer", answer, (K,), kind="bool")

@@ -4,8 +4,7 @@ from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 
-from jaxbandits import checks
-from jaxbandits.base import Array, static_fields
+from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, sample_of
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
 from jaxbandits.mab._problem.questions.pairs import (
@@ -16,15 +15,9 @@ from jaxbandits.mab._problem.questions.pairs import (
     placed,
     pooled_costs,
 )
-from jaxbandits.mab._problem.questions.times import checked_set, time_of
+from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import is_entry, smallest_entry
-
-
-@static_fields("m")
-class TopM(NamedTuple):
-    """Question for the m arms with the largest means. Its answers are bool (K,), true for m arms."""
-
-    m: int  # at least 1, below the number of arms
+from jaxbandits.questions import TopM, check_m, checked_set, largest
 
 
 class Swap(NamedTuple):
@@ -33,13 +26,6 @@ class Swap(NamedTuple):
     inside: Array  # int32 ()
     outside: Array  # int32 ()
     cost: Array  # float ()
-
-
-def largest(m: Array | int, values: Array) -> Array:
-    """Returns a mask of the m largest values, bool (K,); the lowest index comes first among equal ones."""
-    arms = jnp.arange(values.shape[0])
-    comes_first = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (arms[None] < arms[:, None]))
-    return jnp.sum(comes_first, axis=1, dtype=jnp.int32) < m
 
 
 def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) -> Array:
@@ -67,7 +53,7 @@ def cheapest_swap(costs: Array) -> Swap:
 
 
 def _check(question: TopM, problem: Problem, name: str) -> None:
-    checks.whole(f"{name}.m", question.m, least=1, most=problem.arms - 1)
+    check_m(name, question, problem.arms)
 
 
 def _answer(question: TopM, problem: Problem, counts: Array, means: Array) -> Array:
