@@ -57,7 +57,7 @@ def lingape_glr(
         ValueError: an argument lies outside the range above, a shape does not fit, or `ratios` are given with items or
             `Above`.
 
-    **Guarantee** and **cost**: as for `fixed_weights`.
+    **Guarantee**: as for the stop. **Cost**: as for `fixed_weights`.
 
     Source: the rule of Xu, Honda and Sugiyama (2018), Algorithm 1; "threshold" as in the code of Wang, Tzeng and
     Proutiere (2021), "log" as in Tirinzoni and Degenne (2022). For `TopM`, Reda, Kaufmann and Delahaye-Duriez (2021),
