@@ -102,5 +102,5 @@ def draw(figure: Any, *, results: dict[Cell, RareResult]) -> None:
                 result.events.pulls[order], weights / weights[-1], where="post", label=f"delta = {delta:g}", **style
             )
         axes.set(xscale="log", xlabel="pulls until the stop, given a wrong answer", title=rule, ylim=(0, 1.02))
-        axes.legend(loc="lower right")
+        axes.legend(loc="best")
     panels[0].set_ylabel("share of the errors")

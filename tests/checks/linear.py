@@ -69,7 +69,7 @@ CALLS = {
     ),
     "characteristic_time, top": Call(
         linear.characteristic_time,
-        {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 10, "question": linear.TopM(2)},
+        {"arms": ARMS, "theta": THETA, "items": ARMS, "noise_scale": 1.0, "steps": 50, "question": linear.TopM(2)},
         fine={"items": ("none",)} | OPEN,
     ),
     "fixed_weights": Call(
