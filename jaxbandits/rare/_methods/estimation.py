@@ -125,6 +125,9 @@ def tail_probability(
     As `error_probability`, with another event: runs are made on instances on which they are long. Late runs are told
     apart by the octave of the best arm's number of pulls, which is small if the arm was starved.
 
+    **Limit**: a way of being late that no octave separates may be lost without a warning. P(T > 8000) of Track-and-Stop
+    on `mab.gauss4`, delta = .1, gk16, is .0023 by 120,000 plain runs, .0012 by weights. Compare with plain runs first.
+
     Args:
         build: as for `error_probability`.
         instance: as for `error_probability`; several arms may tie for the best.
