@@ -55,7 +55,8 @@ def test_error_of_a_rule_agrees_with_plain_runs(factory, means, delta):
 
 @pytest.mark.parametrize("question", [mab.TopM(2), mab.Above(0.55), mab.GoodArm(0.8), mab.AllGood(0.45)])
 def test_error_of_an_answer_to_another_question_agrees_with_plain_runs(question):
-    instance, build, runs = mab.gaussian((1.0, 0.7, 0.2, 0.0)), rule(mab.eb_tc, 0.2, question=question, leader_share="ids"), 50_000
+    instance, runs = mab.gaussian((1.0, 0.7, 0.2, 0.0)), 50_000
+    build = rule(mab.eb_tc, 0.2, question=question, leader_share="ids")
     result = rare.error_probability(build, instance, key=KEY, max_rounds=500, relative_error=0.05, **QUIET)
     columns = plain(build, instance, runs, 500)
     right = jax.vmap(lambda answer: mab.is_right(instance, answer, question=question))(columns["answer"])
