@@ -227,6 +227,18 @@ def test_a_rule_is_judged_by_the_question_that_it_answers():
     assert any(answers.all() for answers in declared.events.answers)
 
 
+def test_the_tail_of_a_linear_rule_on_items_that_all_tie():
+    """No direction leads to another answer, and five pulls are too few to stop."""
+
+    def build(instance, key):
+        algorithm = linear.lingape(instance.arms, delta=0.1)
+        return algorithm, linear.environment(instance, algorithm)
+
+    instance = linear.Instance(jnp.eye(2), jnp.array([0.5, 0.5]), jnp.array(1.0))
+    result = rare.tail_probability(build, instance, pulls=5, key=KEY, chunk=16, **SMALL)
+    assert result.estimate == pytest.approx(1, abs=0.2)
+
+
 def test_answers_that_are_no_arms_need_a_judge_where_no_question_is_declared():
     def build(instance, key):
         algorithm, environment = above(instance, key)

@@ -61,8 +61,8 @@ def error_probability(
             used as it is, without learning. An array (J, K) of means, or (J, d) of theta, is a mixture of these
             instances with equal shares.
         wrong: (answer) -> bool, for another question: an answer that is not epsilon-good, or not among the best. If
-            None, an answer is wrong if it does not answer the `question` of a rule of `mab`. Without a question every
-            answer that is not the best one is wrong, and the best must be unique.
+            None, an answer is wrong if it does not answer the `question` of a rule of `mab` or `linear`. Without
+            one every answer that is not the best one is wrong, and the best must be unique.
         given: numbers or arrays that `build` takes by name as well, as `build(instance, key, delta=...)` takes
             {"delta": 1e-4}. They are traced: calls with other values share the compiled programs.
         store: folder for the finished runs. The same call resumes from it.

@@ -102,8 +102,9 @@ def broad(linear: Linear, directions: np.ndarray, margins: np.ndarray | None = N
             for shape in (line, np.eye(d)):
                 offsets.append(-(ratios[j] + g * linear.scale) * u)
                 factors.append(linear.scale * g / 2 * shape)
-    shares = np.full(len(offsets), 0.9 / (len(offsets) - 1))
-    shares[0] = 0.1
+    # Without a direction theta itself is all there is.
+    shares = np.full(len(offsets), 0.9 / max(len(offsets) - 1, 1))
+    shares[0] = 0.1 if len(offsets) > 1 else 1.0
     return Normals(np.stack(offsets), np.stack(factors)), shares
 
 

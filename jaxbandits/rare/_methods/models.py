@@ -280,13 +280,16 @@ def _linear(instance: Any, algorithm: Algorithm) -> Model:
 def _directions(question: Any, items: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Returns directions z for which z.theta is small where an answer is wrong, and by how much it must fall."""
     if isinstance(question, linear_family.Above):
-        margins = values - float(question.level)
-        return np.where(margins < 0, -1, 1)[:, None] * items, np.abs(margins)
+        # The mean of an item without features is known.
+        has_features = items.any(axis=1)
+        margins = (values - float(question.level))[has_features]
+        return np.where(margins < 0, -1, 1)[:, None] * items[has_features], np.abs(margins)
     m = question.m if isinstance(question, linear_family.TopM) else 1
     order = np.argsort(-values, kind="stable")
     pairs = [(i, j) for i in order[:m] for j in order[m:] if values[i] > values[j]]
-    directions = np.array([items[i] - items[j] for i, j in pairs])
-    return directions, np.array([values[i] - values[j] for i, j in pairs])
+    # All items may tie.
+    inside, outside = np.array(pairs, int).reshape(-1, 2).T
+    return items[inside] - items[outside], values[inside] - values[outside]
 
 
 def _arms_of_cpe(instance: Any, algorithm: Algorithm) -> Model:
