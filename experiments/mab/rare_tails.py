@@ -20,7 +20,7 @@ from jaxbandits.rare import RareResult
 
 RULES = ("TTUCB", "TaS, D", "EB-TCI", "EB-TC")
 TIMES = (2_000, 4_000, 8_000, 12_000, 16_000)
-PLAIN = 20_000  # runs
+PLAIN = 100_000  # runs
 
 Cell = tuple[str, int]  # rule, pulls
 

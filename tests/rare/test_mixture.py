@@ -4,7 +4,7 @@ import jax
 import numpy as np
 import pytest
 
-from jaxbandits.rare._methods import laws, linear, mixture
+from jaxbandits.rare._methods import laws, linear, mixture, phases
 from jaxbandits.rare._methods.laws import Arms, Table
 from jaxbandits.rare._methods.learning import Past, Runs, next_mixture
 from jaxbandits.rare._methods.linear import Linear
@@ -62,6 +62,42 @@ def test_weights_of_draws_average_to_one(kind):
     weights = np.exp(-safe.log_ratio(np.broadcast_to(N, means.shape), draws[kind]()))
     # Weights are at most 2; false alarm below 1e-4.
     assert abs(weights.mean() - 1) < 4 * weights.std() / np.sqrt(weights.size)
+
+
+@pytest.mark.parametrize("kind", ALL)
+def test_weights_of_means_that_change_average_to_one(kind):
+    """E_q[1 / M] = 1 as above: the first 8 of 12 pulls, and all of 4, have the mean of first pulls."""
+    each = mixture.in_phases(ALL[kind], 0)
+    truth = np.arange(each.shares.size) == ALL[kind].shares.size
+    each = each._replace(shares=(each.shares + truth) / 2)
+    rows, random = each.draw(KEY, 40_000), np.random.default_rng(0)
+    later, first, number = rows[:, :3], rows[:, 3:6], rows[:, 6].astype(int)
+    assert set(number) == set(range(len(phases.LENGTHS) + 1))
+    assert (later[number == 0] == first[number == 0]).all()
+    draws = {
+        "gaussian": lambda N, means: random.normal(N * means, np.sqrt(N)),
+        "bernoulli": lambda N, means: random.binomial(N, means),
+        "poisson": lambda N, means: random.poisson(np.minimum(N * means, 1e9)),
+        "exponential": lambda N, means: random.gamma(np.maximum(N, 1e-9), means) * (N > 0),
+    }[kind]
+    N = np.array([12, 2, 4])
+    counts = np.stack([np.broadcast_to(np.minimum(N, length), later.shape) for length in (12, *phases.LENGTHS)], axis=1)
+    # Rewards in blocks of pulls: 1 to 8, and 9 to 12, of which only the first length, 8, is a boundary.
+    blocks = [draws(np.minimum(N, 8), first), draws(np.maximum(N - 8, 0), np.where(number[:, None] > 1, first, later))]
+    sums = np.stack([blocks[0] + blocks[1], blocks[0], *[blocks[0] + blocks[1]] * 3], axis=1)
+    weights = np.exp(-each.log_ratio(counts, sums))
+    assert abs(weights.mean() - 1) < 4 * weights.std() / np.sqrt(weights.size)
+
+
+def test_mixtures_with_and_without_changes_are_joined():
+    plain, changing = ALL["gaussian"], mixture.in_phases(ALL["gaussian"], 0)
+    two = mixture.together(mixture.alike((plain, changing)))
+    N, S = np.array([[3.0, 1.0, 0.0]]), np.array([[2.0, 0.0, 0.0]])
+    counts, sums = (np.repeat(x[:, None], len(phases.LENGTHS) + 1, axis=1) for x in (N, S))
+    mean = (np.exp(plain.log_ratio(N, S)) + np.exp(changing.log_ratio(counts, sums))) / 2
+    np.testing.assert_allclose(two.log_ratio(counts, sums), np.log(mean))
+    with pytest.raises(ValueError, match=r"counts must have shape \(n, 5, 3\), got \(1, 3\)"):
+        changing.log_ratio(N, S)
 
 
 def test_draws_take_every_component_by_its_share():

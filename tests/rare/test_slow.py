@@ -133,6 +133,18 @@ def test_tail_agrees_with_plain_runs_and_with_splitting():
     assert abs(late.estimate - result.estimate) < 4 * np.hypot(late.se[-1], result.se)
 
 
+def test_tail_of_starved_arms_that_recover_agrees_with_plain_runs():
+    """Late runs of Track-and-Stop often have the right answer: the best arm was starved first, and recovered."""
+    instance, build, runs = mab.gaussian((0.0, 1.0, 0.6)), rule(mab.tas, 0.1), 100_000
+    result = rare.tail_probability(build, instance, pulls=500, key=KEY, relative_error=0.05, **QUIET)
+    columns = plain(build, instance, runs, None, horizon=500)
+    is_late = columns["status"] != Status.STOPPED
+    assert agree(result, is_late.sum(), runs)
+    for answer in (0, 1, 2):
+        part = result.part(result.events.answers == answer)
+        assert agree(part, (is_late & (columns["answer"] == answer)).sum(), runs)
+
+
 def glr(delta, question=None):
     def build(instance, key):
         stop = linear.likelihood_ratio(thresholds.gk16(arms=3), delta=delta)

@@ -125,8 +125,9 @@ def tail_probability(
     As `error_probability`, with another event: runs are made on instances on which they are long. Late runs are told
     apart by the octave of the best arm's number of pulls, which is small if the arm was starved.
 
-    **Limit**: a way of being late that no octave separates may be lost without a warning. P(T > 8000) of Track-and-Stop
-    on `mab.gauss4`, delta = .1, gk16, is .0023 by 120,000 plain runs, .0012 by weights. Compare with plain runs first.
+    An arm that was starved may recover, and the run be late nevertheless: then its first rewards are low, and all
+    others as they should be, which no fixed means make likely. For instances of `mab` the mixture has components whose
+    means change once: an arm's first 8, 32, 128 or 512 pulls have a mean of their own.
 
     Args:
         build: as for `error_probability`.

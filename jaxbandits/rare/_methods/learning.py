@@ -7,12 +7,14 @@ enters the estimate, which is unbiased for any mixture that is fixed before its 
 from collections.abc import Sequence
 from typing import NamedTuple
 
+import jax
 import numpy as np
 
-from jaxbandits.rare._methods import laws, linear
-from jaxbandits.rare._methods.laws import Arms, Table
+from jaxbandits.rare._methods import laws, linear, phases
+from jaxbandits.rare._methods.laws import Table
 from jaxbandits.rare._methods.linear import Linear, Normals
 from jaxbandits.rare._methods.mixture import Mixture, log_mean
+from jaxbandits.rare._methods.phases import Phased
 
 FEWEST = 4  # runs in the event that make a cell a component
 FEWEST_EQUAL = 5  # runs from which a cell has an equal part of the training weight
@@ -25,8 +27,8 @@ ROUNDS_OF_A_CHUNK = 100  # rounds that a lane is busy with a run of no length
 class Runs(NamedTuple):
     """Ends of runs, in 64 bit on the host."""
 
-    counts: np.ndarray  # float64 (n, K)   pulls of each arm
-    sums: np.ndarray  # float64 (n, K)   sums of their rewards
+    counts: np.ndarray  # float64 (n, K)   pulls of each arm; if means change (n, J + 1, K), see `phases`
+    sums: np.ndarray  # as `counts`   sums of their rewards
     pulls: np.ndarray  # int64 (n,)
     rounds: np.ndarray  # int64 (n,)
     answers: np.ndarray  # int64 (n,) or (n, m)
@@ -72,7 +74,7 @@ def next_mixture(first: Mixture, past: Past) -> Mixture:
     log_u = -base[inside]
     cells = cells_of(runs.cells[inside])
     tables = [
-        _fit(first.truth, runs.counts[inside[cell]], runs.sums[inside[cell]], _tempered(log_u[cell]))
+        _fit(first, runs.counts[inside[cell]], runs.sums[inside[cell]], _tempered(log_u[cell]))
         for cell in cells
         if cell.size >= FEWEST
     ]
@@ -81,8 +83,9 @@ def next_mixture(first: Mixture, past: Past) -> Mixture:
     broad = first.shares.size
     mixture = with_components(first, tables)
     values = mixture.log_components(runs.counts, runs.sums)
+    number = mixture.shares.size - broad
     start = np.concatenate(
-        [BROAD_AT_START * first.shares / first.shares.sum(), np.full(len(tables), (1 - BROAD_AT_START) / len(tables))]
+        [BROAD_AT_START * first.shares / first.shares.sum(), np.full(number, (1 - BROAD_AT_START) / number)]
     )
     by_likelihood = _by_likelihood(values[inside], _training(log_u, cells), start, broad)
     costs = _costs(values, base, runs.rounds)
@@ -97,24 +100,20 @@ def cells_of(labels: np.ndarray) -> list[np.ndarray]:
     return [np.flatnonzero(cell == number) for number in range(cell.max(initial=-1) + 1)]
 
 
-def with_components(first: Mixture, tables: Sequence[Table | Normals]) -> Mixture:
-    """Returns the broad mixture with further components, whose shares are 0 so far."""
+def with_components(first: Mixture, tables: Sequence[Table | Normals | Phased]) -> Mixture:
+    """Returns the broad mixture with further components (C, K), whose shares are 0 so far."""
+    components = jax.tree.map(lambda *fields: np.concatenate(fields), first.components, *tables)
+    number = sum(len(jax.tree.leaves(each)[0]) for each in tables)
+    return first._replace(components=components, shares=np.concatenate([first.shares, np.zeros(number)]))
+
+
+def _fit(first: Mixture, counts: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> Table | Normals | Phased:
+    """Returns the component that explains weighted runs; if means may change, one more for each length."""
     if isinstance(first.truth, Linear):
-        # The broad components are of the same kind as the learnt ones.
-        assert isinstance(first.components, Normals)
-        components = Normals(
-            np.concatenate([first.components.first, *(each.first for each in tables)]),
-            np.concatenate([first.components.second, *(each.second for each in tables)]),
-        )
-    else:
-        components = Table(np.stack([each.first for each in tables]), np.stack([each.second for each in tables]))
-    return first._replace(components=components, shares=np.concatenate([first.shares, np.zeros(len(tables))]))
-
-
-def _fit(truth: Arms | Linear, counts: np.ndarray, sums: np.ndarray, weights: np.ndarray) -> Table | Normals:
-    if isinstance(truth, Linear):
-        return linear.fit(truth, counts, sums, weights)
-    return laws.fit(truth, counts, sums, weights)
+        return linear.fit(first.truth, counts, sums, weights)
+    if first.is_phased:
+        return phases.fit(first.truth, counts, sums, weights)
+    return Table(*(field[None] for field in laws.fit(first.truth, counts, sums, weights)))
 
 
 def _normalised(log_weights: np.ndarray) -> np.ndarray:

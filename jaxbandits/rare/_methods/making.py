@@ -13,7 +13,7 @@ from jaxbandits.checks import require
 from jaxbandits.engine.sweep.tasks import Build
 from jaxbandits.engine.sweeping import sweep
 from jaxbandits.rare._methods.learning import Runs
-from jaxbandits.rare._methods.models import Model, observed
+from jaxbandits.rare._methods.models import Model, observed, observed_in_phases
 from jaxbandits.rare._methods.settings import Settings
 
 FAILED = (Status.NONFINITE, Status.INVALID_ACTION, Status.EXHAUSTED)
@@ -43,18 +43,23 @@ def make_runs(plan: Plan, parameters: np.ndarray, *, name: str, number: int, col
 
     Args:
         plan: the plan.
-        parameters: float64 (n, P), a draw of the parameters for each run.
+        parameters: float64 (n, P), a draw of the parameters for each run; (n, 2 P + 1) if means change.
         name: name of the folder of the runs.
         number: number of the sweep, on which its key depends.
         collected: numbers of the answers so far, to which new ones are added.
     """
     model, given = plan.model, plan.settings.given
+    P = model.parameters.size
+    is_phased = parameters.shape[1] > P
     rows = {name: np.broadcast_to(value, (len(parameters), *value.shape)) for name, value in given.items()}
 
     def build(task: Any, key: Key) -> Any:
-        means, more = task
-        algorithm, environment, *_ = plan.build(model.instance_of(means), key, **more)
-        return algorithm, observed(model, environment)
+        row, more = task
+        algorithm, environment, *_ = plan.build(model.instance_of(row[:P]), key, **more)
+        if not is_phased:
+            return algorithm, observed(model, environment)
+        _, first, *_ = plan.build(model.instance_of(row[P : 2 * P]), key, **more)
+        return algorithm, observed_in_phases(model, environment, first, row[2 * P].astype(int))
 
     def metrics(task: Any, outcome: Any) -> dict[str, Any]:
         del task
@@ -101,7 +106,7 @@ def _ends(plan: Plan, columns: dict[str, np.ndarray], collected: Numbers) -> Run
         is_in, scale = has_ended & is_wrong, pulls
     else:
         is_in = ~((status == Status.STOPPED) & (pulls <= plan.horizon))
-        scale = counts[:, plan.model.focus]
+        scale = counts.reshape(len(counts), -1)[:, plan.model.focus]
     octave = np.where(scale > 0, np.floor(np.log2(np.maximum(scale, 1))), -1).astype(np.int64)
     return Runs(
         counts=counts,

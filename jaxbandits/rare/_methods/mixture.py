@@ -9,9 +9,10 @@ import numpy as np
 from jaxbandits import checks
 from jaxbandits.base import Key
 from jaxbandits.checks import require
-from jaxbandits.rare._methods import laws, linear
+from jaxbandits.rare._methods import laws, linear, phases
 from jaxbandits.rare._methods.laws import Arms, Table
 from jaxbandits.rare._methods.linear import Linear, Normals
+from jaxbandits.rare._methods.phases import Phased
 
 WIDTH = 0.6  # standard deviation, in octaves, of the scales that a stratum gives an arm
 
@@ -51,8 +52,13 @@ class Mixture(NamedTuple):
 
     truth: Arms | Linear  # law of the rewards
     shares: np.ndarray  # float64 (C,)   probabilities of the components: strata first, then `components`
-    components: Table | Normals  # J components
+    components: Table | Normals | Phased  # J components
     strata: Strata | None = None  # C - J broad components
+
+    @property
+    def is_phased(self) -> bool:
+        """True if the means of an arm's first pulls may differ from those of its later pulls."""
+        return isinstance(self.components, Phased)
 
     def draw(self, key: Key, n: int) -> np.ndarray:
         """Draws instances, by systematic sampling of the components.
@@ -62,7 +68,9 @@ class Mixture(NamedTuple):
             n: number of draws, at least 1.
 
         Returns:
-            float64 (n, K), the means of the arms, or (n, d), theta.
+            float64 (n, K), the means of the arms, or (n, d), theta. If means change (`is_phased`), (n, 2 K + 1): the
+            means of later pulls, those of an arm's first pulls, and which of the lengths of `phases` these have, 0 for
+            none.
 
         Raises:
             ValueError: `key` is no key, or `n` is below 1.
@@ -88,6 +96,10 @@ class Mixture(NamedTuple):
             entry = np.minimum((np.cumsum(chosen, axis=1) <= level).sum(axis=1), chosen.shape[1] - 1)
             parameters.append([np.take_along_axis(field, entry, axis=0) for field in self.strata.table])
         learnt = component[component >= broad] - broad
+        if isinstance(self.components, Phased):
+            of_strata = [phases.constant(Table(*each)) for each in parameters]
+            chosen = jax.tree.map(lambda field: field[learnt], self.components)
+            return phases.draw(self.truth, phases.joined([*of_strata, chosen]), random)
         parameters.append([field[learnt] for field in self.components])
         return laws.draw(self.truth, Table(*(np.concatenate(pair) for pair in zip(*parameters, strict=True))), random)
 
@@ -95,8 +107,8 @@ class Mixture(NamedTuple):
         """Computes the log likelihood ratio of every run under every component.
 
         Args:
-            counts: (n, K), pulls of each arm at the end of a run.
-            sums: (n, K), sums of their rewards, in units of reward.
+            counts: (n, K), pulls of each arm at the end of a run; with phases (n, J + 1, K), see `phases`.
+            sums: as `counts`, sums of their rewards, in units of reward.
 
         Returns:
             float64 (n, C).
@@ -106,12 +118,17 @@ class Mixture(NamedTuple):
         """
         N, S = np.asarray(counts, np.float64), np.asarray(sums, np.float64)
         K = self.truth.features.shape[0] if isinstance(self.truth, Linear) else self.truth.means.size
+        shape = (len(phases.LENGTHS) + 1, K) if self.is_phased else (K,)
         for name, value in (("counts", N), ("sums", S)):
-            require(value.ndim == 2 and value.shape[1] == K, name, f"have shape (n, {K})", value.shape)
+            is_right = value.ndim == 1 + len(shape) and value.shape[1:] == shape
+            require(is_right, name, f"have shape (n, {', '.join(map(str, shape))})", value.shape)
         checks.one_size(counts=(N.shape[0], N), sums=(S.shape[0], S))
         if isinstance(self.truth, Linear):
             assert isinstance(self.components, Normals)
             return linear.log_ratio(self.truth, self.components, N, S)
+        if isinstance(self.components, Phased):
+            parts = [] if self.strata is None else [_log_strata(self.truth, self.strata, N[:, 0], S[:, 0])]
+            return np.concatenate([*parts, phases.log_ratio(self.truth, self.components, N, S)], axis=1)
         parts = [] if self.strata is None else [_log_strata(self.truth, self.strata, N, S)]
         learnt = np.zeros((N.shape[0], self.components.first.shape[0]))
         for k in range(K):
@@ -124,8 +141,8 @@ class Mixture(NamedTuple):
         """Computes the log likelihood ratio of every run under the mixture, with respect to the true instance.
 
         Args:
-            counts: (n, K), pulls of each arm at the end of a run.
-            sums: (n, K), sums of their rewards, in units of reward.
+            counts: as for `log_components`.
+            sums: as for `log_components`.
 
         Returns:
             float64 (n,), 0 for a run without pulls.
@@ -151,10 +168,27 @@ def together(mixtures: Sequence[Mixture]) -> Mixture:
             broad = [np.sum([share for share in broad if share.size], axis=0)]
         else:
             strata = strata._replace(weights=np.concatenate(weights))
-    kind: Any = type(mixtures[0].components)
-    fields = zip(*(each.components for each in mixtures), strict=True)
-    components = kind(*(np.concatenate(field) for field in fields))
+    components = jax.tree.map(lambda *fields: np.concatenate(fields), *(each.components for each in mixtures))
     return mixtures[0]._replace(shares=np.concatenate([*broad, *learnt]), components=components, strata=strata)
+
+
+def alike(mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
+    """Returns the mixtures as they are; if means change in one of them, all with components of that kind."""
+    if not any(each.is_phased for each in mixtures):
+        return mixtures
+    return tuple(
+        each._replace(components=phases.constant(each.components)) if isinstance(each.components, Table) else each
+        for each in mixtures
+    )
+
+
+def in_phases(first: Mixture, best: int) -> Mixture:
+    """Returns a broad mixture of strata with broad components whose means change: half of it, and a tenth the truth."""
+    assert isinstance(first.truth, Arms)
+    broad = phases.broad(first.truth, best)
+    J = broad.numbers.size - 1
+    shares = np.concatenate([0.5 * first.shares / first.shares.sum(), [0.1], np.full(J, 0.4 / J)])
+    return first._replace(shares=shares, components=broad)
 
 
 def log_mean(values: np.ndarray, shares: np.ndarray) -> np.ndarray:

@@ -17,7 +17,7 @@ from jaxbandits.base import Algorithm, Array, Environment, Key, PyTree
 from jaxbandits.checks import require
 from jaxbandits.engine.sweep.tasks import Build, build_row, make_job
 from jaxbandits.numerics import compensated
-from jaxbandits.rare._methods import laws, linear, mixture
+from jaxbandits.rare._methods import laws, linear, mixture, phases
 from jaxbandits.rare._methods.laws import Arms, Kind, Table
 from jaxbandits.rare._methods.linear import Linear, Normals
 from jaxbandits.rare._methods.mixture import Mixture
@@ -39,6 +39,14 @@ class Tally(NamedTuple):
     sums: compensated.Sum  # float (K,)   sums of the rewards of each arm
 
 
+class PhasedTally(NamedTuple):
+    """Memory of a wrapped environment whose means change after an arm's first pulls."""
+
+    inner: PyTree  # memory of the environment itself
+    counts: Array  # int (J + 1, K)   pulls of each arm, and of its first pulls for each of `phases.LENGTHS`
+    sums: compensated.Sum  # float (J + 1, K)   sums of their rewards
+
+
 class Model(NamedTuple):
     """An instance as the law of its rewards."""
 
@@ -52,6 +60,9 @@ class Model(NamedTuple):
     focus: int  # arm whose number of pulls separates the ways to be late: the best one
     is_tied: bool  # True if the best answer is not unique
     dtype: Any  # dtype of a run
+    # (is_first, action, first, later) -> the observation `first` of the arms in is_first (K,), `later` of the others;
+    # None if means cannot change within a run
+    merged: Callable[[Array, PyTree, PyTree, PyTree], PyTree] | None = None
 
 
 def model_of(build: Build, instance: Any, key: Key) -> Model:
@@ -115,6 +126,40 @@ def observed(model: Model, environment: Environment) -> Environment:
         return observation, Tally(inner, memory.counts + pulls.astype(memory.counts.dtype), sums)
 
     return environment._replace(init=init, respond=respond)
+
+
+def observed_in_phases(model: Model, later: Environment, first: Environment, number: Array) -> Environment:
+    """Returns the environment that answers an arm's first pulls by `first`, with a memory of counts and sums.
+
+    Args:
+        model: the model, with `merged`.
+        later: environment of the means of later pulls.
+        first: environment of the means of an arm's first pulls, with the same noise.
+        number: int (), 0 for none, or j for the first LENGTHS[j - 1] pulls of each arm. Pulls that are made at once
+            all belong to the phase in which the first of them is.
+    """
+    merged = model.merged
+    assert merged is not None
+    K = model.truth.means.size  # type: ignore[union-attr]
+    shape = (len(phases.LENGTHS) + 1, K)
+    lengths = jnp.array(phases.LENGTHS)
+
+    def init(key: Key) -> PhasedTally:
+        return PhasedTally(later.init(key), jnp.zeros(shape, int), compensated.zeros(shape, model.dtype))
+
+    def respond(memory: PhasedTally, action: PyTree, noise: PyTree) -> tuple[PyTree, PhasedTally]:
+        is_first = memory.counts[0] < lengths[:, None]  # (J, K)
+        is_moved = (number > 0) & jnp.take(is_first, jnp.maximum(number - 1, 0), axis=0)
+        by_first, _ = first.respond(memory.inner, action, noise)
+        by_later, inner = later.respond(memory.inner, action, noise)
+        observation = merged(is_moved, action, by_first, by_later)
+        pulls, rewards = model.paid(action, observation)
+        is_counted = jnp.concatenate([jnp.ones((1, K), bool), is_first])
+        sums = compensated.add(memory.sums, jnp.where(is_counted, rewards.astype(model.dtype), 0))
+        counts = memory.counts + jnp.where(is_counted, pulls.astype(memory.counts.dtype), 0)
+        return observation, PhasedTally(inner, counts, sums)
+
+    return later._replace(init=init, respond=respond)
 
 
 def _require_its_rewards(job: Any, model: Model, key: Key) -> None:
@@ -219,6 +264,9 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
         counts = jnp.zeros(means.size, rewards.times.dtype).at[action.arms].add(rewards.times)
         return counts, jnp.zeros(means.size, rewards.sums.dtype).at[action.arms].add(rewards.sums)
 
+    def merged(is_first: Array, action: Any, first: Any, later: Any) -> Any:
+        return jax.tree.map(lambda a, b: jnp.where(is_first[action.arms], a, b), first, later)
+
     return Model(
         truth=arms,
         first=Mixture(arms, _equal(strata), _no_components(arms), strata),
@@ -230,6 +278,7 @@ def _arms_of_mab(instance: Any, algorithm: Algorithm) -> Model:
         focus=best,
         is_tied=is_best_arm and int((means == means.max()).sum()) > 1,
         dtype=jnp.asarray(instance.means).dtype,
+        merged=merged,
     )
 
 
@@ -379,4 +428,4 @@ def _superarms(instance: Any, algorithm: Algorithm) -> Model:
     )
 
 
-__all__ = ["Model", "Normals", "Tally", "model_of", "observed"]
+__all__ = ["Model", "Normals", "PhasedTally", "Tally", "model_of", "observed", "observed_in_phases"]

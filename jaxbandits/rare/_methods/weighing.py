@@ -20,7 +20,7 @@ from jaxbandits.rare._methods.diagnostics import (
 from jaxbandits.rare._methods.learning import Past, Runs, cells_of, joined, next_mixture
 from jaxbandits.rare._methods.linear import Linear
 from jaxbandits.rare._methods.making import Numbers, Plan, make_runs
-from jaxbandits.rare._methods.mixture import Mixture, log_mean, together
+from jaxbandits.rare._methods.mixture import Mixture, alike, in_phases, log_mean, together
 from jaxbandits.rare._methods.models import Model
 from jaxbandits.rare._methods.results import Events, RareResult
 from jaxbandits.rare._methods.settings import LARGEST, ROUNDS_AT_MOST, mixtures_of
@@ -34,11 +34,14 @@ def estimated(plan: Plan, alternatives: Any) -> RareResult:
     started = time.perf_counter()
     settings = plan.settings
     given = _alternatives(plan.model, alternatives)
+    first = plan.model.first
+    if plan.horizon is not None and plan.model.merged is not None:
+        first = in_phases(first, plan.model.focus)
     collected = Numbers({})
     if given is None:
-        pasts = _learn(plan, collected)
-        mixtures = tuple(next_mixture(plan.model.first, past) for past in pasts)
-        broad = _broad(plan.model.first, pasts)
+        pasts = _learn(plan, first, collected)
+        mixtures = tuple(next_mixture(first, past) for past in pasts)
+        broad = _broad(first, pasts)
         learning_runs = sum(runs.pulls.size for past in pasts for runs in past.rounds)
     else:
         mixtures, broad, learning_runs = given, Weighed(0.0, 0.0, float("nan")), 0
@@ -85,11 +88,10 @@ def estimated(plan: Plan, alternatives: Any) -> RareResult:
             return result
 
 
-def _learn(plan: Plan, collected: Numbers) -> list[Past]:
+def _learn(plan: Plan, first: Mixture, collected: Numbers) -> list[Past]:
     """Runs the rounds of all learnings, side by side in the same sweeps."""
     pasts = [Past((), ()) for _ in range(plan.settings.learnings)]
     for r, size in enumerate(plan.settings.rounds):
-        first = plan.model.first
         mixtures = [first if not past.rounds else next_mixture(first, past) for past in pasts]
         keys = [jax.random.fold_in(jax.random.fold_in(plan.key, number), r) for number in range(len(pasts))]
         drawn = [mixture.draw(key, size) for mixture, key in zip(mixtures, keys, strict=True)]
@@ -148,15 +150,19 @@ def _result(
         alone.append(Weighed(*mean_over([each], [end.pulls.size]), pareto_k(each)))
     everything = joined(tuple(ends))
     inside = everything.is_in
+    K = everything.counts.shape[-1]
+    counts, sums = (x[inside].reshape(int(inside.sum()), -1, K) for x in (everything.counts, everything.sums))
     learning = np.repeat(np.arange(len(ends)), [int(end.is_in.sum()) for end in ends])
     events = Events(
         answers=everything.answers[inside],
         pulls=everything.pulls[inside],
-        counts=everything.counts[inside].astype(np.int64),
-        sums=everything.sums[inside],
+        counts=counts[:, 0].astype(np.int64),
+        sums=sums[:, 0],
         weights=all_weights,
         learning=learning,
         cells=everything.cells[inside],
+        first_counts=counts[:, 1:].astype(np.int64),
+        first_sums=sums[:, 1:],
     )
     estimate = Weighed(*summary, pareto_k(all_weights))
     is_late = everything.rounds[inside] > (plan.max_rounds or LARGEST) / 2
@@ -206,7 +212,7 @@ def _alternatives(model: Model, alternatives: Any) -> tuple[Mixture, ...] | None
                 np.array_equal(a, b) for a, b in zip(each.truth, model.truth, strict=True)
             )
             require(is_same, "alternatives", "be mixtures for this instance", each.truth)
-        return several
+        return alike(several)
     P = model.parameters.size
     means = np.asarray(checks.array("alternatives", alternatives, ("J", P), finite=True), np.float64)
     if isinstance(model.truth, Linear):
