@@ -58,18 +58,24 @@ def differ(a, b) -> bool:
     return any(not np.array_equal(x, y) for x, y in zip(leaves(a), leaves(b), strict=True))
 
 
-def primitives_of_a_round(algorithm, environment) -> set[str]:
-    """Returns the names of all operations of one round and of its plan; "while" is a loop of unknown length."""
+def program_of_a_round(algorithm, environment) -> ClosedJaxpr:
+    """Returns the traced program of one round, with its plan and its refresh."""
 
     def one_round(key):
         state = algorithm.init(key)
         state = state if algorithm.plan is None else algorithm.plan(key, state)
+        is_stale = None if algorithm.stale is None else algorithm.stale(state)
         decision = algorithm.decide(key, state)
-        return algorithm.observe(
-            state, decision.action, environment.respond((), decision.action, environment.noise(key))[0]
-        )
+        answered = environment.respond((), decision.action, environment.noise(key))[0]
+        state = algorithm.observe(state, decision.action, answered)
+        return decision, is_stale, state, None if algorithm.refresh is None else algorithm.refresh(state)
 
-    return set(_primitives(jax.make_jaxpr(one_round)(jax.random.key(0)).jaxpr))
+    return jax.make_jaxpr(one_round)(jax.random.key(0))
+
+
+def primitives_of_a_round(algorithm, environment) -> set[str]:
+    """Returns the names of all operations of one round and of its plan; "while" is a loop of unknown length."""
+    return set(_primitives(program_of_a_round(algorithm, environment).jaxpr))
 
 
 def _primitives(jaxpr):
