@@ -87,9 +87,10 @@ def next_mixture(first: Mixture, past: Past) -> Mixture:
     start = np.concatenate(
         [BROAD_AT_START * first.shares / first.shares.sum(), np.full(number, (1 - BROAD_AT_START) / number)]
     )
-    by_likelihood = _by_likelihood(values[inside], _training(log_u, cells), start, broad)
+    events = relative(values[inside])
+    by_likelihood = _by_likelihood(events, _training(log_u, cells), start, broad)
     costs = _costs(values, base, runs.rounds)
-    by_cost = _by_cost(values[inside], log_u, cells=cells, costs=costs, start=by_likelihood)
+    by_cost = _by_cost(events, log_u, cells=cells, costs=costs, start=by_likelihood)
     return mixture._replace(shares=(by_likelihood + by_cost) / 2)
 
 
@@ -159,16 +160,27 @@ def _training(log_u: np.ndarray, cells: list[np.ndarray]) -> np.ndarray:
     return weights / weights.sum()
 
 
-def _responsibilities(values: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Computes M_i / M of every run, float64 (n, C)."""
-    with np.errstate(over="ignore"):
-        return np.exp(values - log_mean(values, shares)[:, None])
+class Relative(NamedTuple):
+    """Likelihood ratios of runs under every component, relative to the largest of each run."""
+
+    top: np.ndarray  # float64 (n,)   log of the largest ratio
+    ratios: np.ndarray  # float64 (n, C)   at most 1
+
+    def under(self, shares: np.ndarray) -> np.ndarray:
+        """Computes the ratio of every run under the mixture of these shares, over its largest, float64 (n,)."""
+        return self.ratios @ shares
 
 
-def _by_likelihood(values: np.ndarray, weights: np.ndarray, start: np.ndarray, broad: int) -> np.ndarray:
+def relative(values: np.ndarray) -> Relative:
+    """Returns log ratios (n, C) as ratios. With them a step of the shares takes no exponential."""
+    top = values.max(axis=1)
+    return Relative(top, np.exp(values - top[:, None]))
+
+
+def _by_likelihood(runs: Relative, weights: np.ndarray, start: np.ndarray, broad: int) -> np.ndarray:
     shares = start
     for _ in range(STEPS):
-        step = shares * (weights @ _responsibilities(values, shares))
+        step = shares * ((weights / runs.under(shares)) @ runs.ratios)
         shares = (1 - START_KEPT) * step / step.sum() + START_KEPT * start
     total = shares[:broad].sum()
     if total >= BROAD_KEPT:
@@ -187,13 +199,13 @@ def _costs(values: np.ndarray, base: np.ndarray, rounds: np.ndarray) -> np.ndarr
 
 
 def _by_cost(
-    values: np.ndarray, log_u: np.ndarray, *, cells: list[np.ndarray], costs: np.ndarray, start: np.ndarray
+    runs: Relative, log_u: np.ndarray, *, cells: list[np.ndarray], costs: np.ndarray, start: np.ndarray
 ) -> np.ndarray:
     """Minimises the second moment times the cost."""
     shares = start
     for _ in range(STEPS):
-        log_m = log_mean(values, shares)
-        ratios = np.exp(values - log_m[:, None])
-        step = shares * np.sqrt(_clipped(log_u - log_m, cells) @ ratios / costs)
+        under = runs.under(shares)
+        weights = _clipped(log_u - np.log(under) - runs.top, cells)
+        step = shares * np.sqrt((weights / under) @ runs.ratios / costs)
         shares = (1 - START_KEPT) * step / step.sum() + START_KEPT * start
     return shares

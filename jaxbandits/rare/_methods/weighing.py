@@ -150,8 +150,8 @@ def _result(
         alone.append(Weighed(*mean_over([each], [end.pulls.size]), pareto_k(each)))
     everything = joined(tuple(ends))
     inside = everything.is_in
-    K = everything.counts.shape[-1]
-    counts, sums = (x[inside].reshape(int(inside.sum()), -1, K) for x in (everything.counts, everything.sums))
+    # A row for all pulls, and rows for first pulls if means change.
+    counts, sums = (x if x.ndim == 3 else x[:, None] for x in (everything.counts[inside], everything.sums[inside]))
     learning = np.repeat(np.arange(len(ends)), [int(end.is_in.sum()) for end in ends])
     events = Events(
         answers=everything.answers[inside],
