@@ -15,6 +15,7 @@ from experiments.bench.reference import mab as plain
 DELTA, ROUNDS = 1e-6, 200
 GOOD = {"HDoC": "hdoc", "LUCB-G": "lucb_g", "APT-G": "apt_g"}
 LEVEL = 0.495  # lies between the best mean and the others
+MARGIN = 0.005  # half as wide as the lead of the best mean
 INDICES = {name: name.lower().replace("-", "_") for name in ("UCB1", "KL-UCB", "IMED", "MOSS", "UCB-E")}
 INDICES |= {"MOSS, anytime": "moss_anytime"}
 
@@ -64,6 +65,8 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
         question = ("good", LEVEL)
         settings = {"delta": DELTA, "rounds": ROUNDS, "comparisons": K}
         return lambda tape: len(questions.run(law, tape, question, good_arms.apgai(law, question), **settings))
+    if rule == "(ST)^2":
+        return lambda tape: sum(len(each.arms) for each in good_arms.st2(law, tape, MARGIN, DELTA, rounds=ROUNDS // 3))
     if rule == "SH, top m":
         phases = plain.sequential_halving_phases(K, ROUNDS, 2)
         return lambda tape: len(plain.in_phases(tape, phases, all_samples=False)) - 1

@@ -56,6 +56,7 @@ SURE: dict[str, Callable[..., Algorithm]] = {
     "LUCB-G": partial(mab.lucb_g, level=arms.LEVEL),
     "APT-G": partial(mab.apt_g, level=arms.LEVEL),
     "APGAI": partial(mab.apgai, level=arms.LEVEL),
+    "(ST)^2": partial(mab.st2, epsilon=arms.MARGIN),
 }
 BUDGET: dict[str, Callable[..., Algorithm]] = {
     "SR": mab.successive_rejects,
@@ -92,7 +93,7 @@ LAW = {
 }  # the law of the arms that each is mostly used for
 
 
-def factories() -> dict[str, Callable[[mab.Gaussian | mab.Bernoulli], Algorithm]]:
+def factories() -> dict[str, Callable[..., Algorithm]]:
     """Returns the factories of all rules, which take the problem alone."""
     sure = {name: partial(rule, delta=DELTA) for name, rule in SURE.items()}
     return sure | {name: partial(rule, horizon=ROUNDS) for name, rule in BUDGET.items()} | REGRET
@@ -103,7 +104,7 @@ def cases(lanes: int = LANES[1]) -> list[Case]:
     return [case_of(rule, factory, lanes) for rule, factory in factories().items()]
 
 
-def case_of(rule: str, factory: Callable[[mab.Gaussian | mab.Bernoulli], Algorithm], lanes: int) -> Case:
+def case_of(rule: str, factory: Callable[..., Algorithm], lanes: int) -> Case:
     """Returns the case of one rule on arms of its law."""
     law = LAW.get(rule, "Gaussian")
     instance = mab.gaussian(MEANS) if law == "Gaussian" else mab.bernoulli(MEANS)

@@ -2,8 +2,9 @@
 
 Every question has a characteristic time T*, and no rule can stay below T* kl(delta, 1 - delta) pulls in the mean.
 Rules that pull in the optimal proportions tend to T* log(1/delta). A top-two rule of share 1/2, LUCB and uniform
-sampling have larger limits. Gaussian arms; the threshold of all is gk16, a heuristic, for one comparison, and for good
-arms for K.
+sampling have larger limits. So has APGAI, which is EB-TC for one good arm, if several arms are good: it may stay with a
+worse one. Gaussian arms; the threshold of all is gk16, a heuristic, for one comparison, and for good arms for K. (ST)^2
+has intervals instead.
 """
 
 from collections.abc import Callable
@@ -31,9 +32,15 @@ def directed(rule: Callable[..., Algorithm], question: Any) -> Callable[..., Alg
     return partial(rule, question=question, leader_share="ids")
 
 
-def good(rule: Callable[..., Algorithm], asked: Asked) -> Callable[..., Algorithm]:
-    """Returns a rule for one good arm, with a threshold for as many comparisons as arms."""
-    return partial(rule, question=asked.question, threshold=thresholds.gk16(comparisons=len(asked.means)))
+def good(asked: Asked) -> dict[str, Callable[..., Algorithm]]:
+    """Returns the rules for one good arm, with a threshold for as many comparisons as arms."""
+    question, threshold = asked.question, thresholds.gk16(comparisons=len(asked.means))
+    return {
+        "EB-TC": partial(mab.eb_tc, question=question, threshold=threshold),
+        "APGAI": partial(mab.apgai, level=question.level, threshold=threshold),
+        "TaS, C": partial(mab.tas, question=question, threshold=threshold),
+        "TaS, sticky": partial(mab.tas, question=question, sticky=True, threshold=threshold),
+    }
 
 
 TOP, ABOVE, ALL_GOOD = questions.TOP.question, questions.ABOVE.question, questions.ALL_GOOD.question
@@ -56,11 +63,15 @@ ASKED: dict[str, tuple[Asked, dict[str, Callable[..., Algorithm]]]] = {
             "uniform": partial(mab.uniform, question=ABOVE),
         },
     ),
-    "an arm above 0, two are": (questions.SEVERAL, {"EB-TC": good(mab.eb_tc, questions.SEVERAL)}),
-    "an arm above 0, none is": (questions.NONE, {"EB-TC": good(mab.eb_tc, questions.NONE)}),
+    "an arm above 0, two are": (questions.SEVERAL, good(questions.SEVERAL)),
+    "an arm above 0, none is": (questions.NONE, good(questions.NONE)),
     "all arms within .2 of the best": (
         questions.ALL_GOOD,
-        {"EB-TC, ids": directed(mab.eb_tc, ALL_GOOD), "uniform": partial(mab.uniform, question=ALL_GOOD)},
+        {
+            "EB-TC, ids": directed(mab.eb_tc, ALL_GOOD),
+            "(ST)^2": partial(mab.st2, epsilon=ALL_GOOD.epsilon),
+            "uniform": partial(mab.uniform, question=ALL_GOOD),
+        },
     ),
 }
 OPTIMAL = (  # rules that tend to T*, fast enough to be within .15 of it at delta = 1e-12
@@ -80,7 +91,12 @@ EXAMPLES = {  # pulls / (T* log(1/delta)) of NumPy programs at these deltas, and
     ("all arms above 0", "TaS, D"): ((1.30, 1.16, 1.08), 300),
     ("all arms above 0", "EB-TC"): ((1.28, 1.15, 1.07), 300),
     ("an arm above 0, two are", "EB-TC"): ((2.70, 2.31, 2.09), 300),
+    ("an arm above 0, two are", "APGAI"): ((2.70, 2.31, 2.09), 300),
+    ("an arm above 0, two are", "TaS, C"): ((2.70, 2.11, 1.70), 300),
+    ("an arm above 0, two are", "TaS, sticky"): ((2.39, 1.87, 1.57), 300),
     ("an arm above 0, none is", "EB-TC"): ((1.43, 1.24, 1.11), 300),
+    ("an arm above 0, none is", "APGAI"): ((1.43, 1.24, 1.11), 300),
+    ("an arm above 0, none is", "TaS, C"): ((1.73, 1.46, 1.28), 300),
     ("all arms within .2 of the best", "EB-TC, ids"): ((1.31, 1.17, 1.09), 100),
 }
 ROUNDING = 0.005  # half a unit of the last digit of these ratios

@@ -60,10 +60,16 @@ EXAMPLES = {  # means and standard errors of NumPy programs, 1000 runs
     ("several are good", "LUCB-G"): (122.9, 2.1),
     ("several are good", "APT-G"): (3025.1, 36.1),
     ("several are good", "EB-TC"): (57.2, 1.9),
+    ("several are good", "APGAI"): (57.2, 1.9),
+    ("several are good", "TaS"): (59.2, 1.2),
+    ("several are good", "TaS, sticky"): (52.4, 0.9),
     ("none is good", "HDoC"): (5229.1, 47.8),
     ("none is good", "LUCB-G"): (5229.1, 47.8),
     ("none is good", "APT-G"): (5229.1, 47.8),
     ("none is good", "EB-TC"): (1270.2, 21.3),
+    ("none is good", "APGAI"): (1270.2, 21.3),
+    ("none is good", "TaS"): (1574.4, 24.6),
+    ("none is good", "TaS, sticky"): (2979.3, 57.0),
 }
 
 Outputs = Mapping[study.Key, Sequence[Line]]  # pulls at each good arm and at the end, by setting and rule
@@ -97,8 +103,8 @@ def run(options: Settings) -> Report:
         notes=(
             f"Settings 1 to 3 ask for all good arms, delta = {DELTA:g}: mean pulls at each output, and in brackets "
             f"the public record, {number(RECORD_RUNS)} runs, which counts one pull more. The other instances "
-            f"ask for one good arm, delta = {common.DELTA:g}. EB-TC stops by gk16 for K comparisons, a heuristic, the "
-            "other rules by proved intervals.",
+            f"ask for one good arm, delta = {common.DELTA:g}. EB-TC, APGAI, which makes the same pulls, and "
+            "Track-and-Stop stop by gk16 for K comparisons, a heuristic, the other rules by proved intervals.",
         ),
         grid=[row(key, columns, outputs.get(key, ()), wrong[key]) for key, columns in runs.items()],
     )
@@ -108,7 +114,12 @@ def rules(asked: Asked) -> dict[str, Callable[..., Algorithm]]:
     """Returns the rules that look for one good arm, as functions of (problem, *, delta)."""
     gk16 = thresholds.gk16(comparisons=len(asked.means))
     by_labels = {name: partial(rule, level=asked.question.level) for name, rule in BY_LABELS.items()}
-    return by_labels | {"EB-TC": partial(mab.eb_tc, question=asked.question, threshold=gk16)}
+    return by_labels | {
+        "EB-TC": partial(mab.eb_tc, question=asked.question, threshold=gk16),
+        "APGAI": partial(mab.apgai, level=asked.question.level, threshold=gk16),
+        "TaS": partial(mab.tas, question=asked.question, threshold=gk16),
+        "TaS, sticky": partial(mab.tas, question=asked.question, sticky=True, threshold=gk16),
+    }
 
 
 def all_arms(instance: str, rule: str, *, options: Settings, seeds: int) -> Results:
@@ -215,7 +226,7 @@ def draw(figure: Any, *, outputs: Outputs, cells: study.Study) -> None:
         axes.set(xlabel="good arm, in the order of output", ylabel="pulls")
     for style, rule in enumerate(cells.axes["rule"]):
         lines = [cells.lines[instance, rule] for instance in ONE]
-        at = np.arange(len(ONE)) + 0.12 * (style - 1.5)
+        at = np.arange(len(ONE)) + 0.1 * (style - (len(cells.axes["rule"]) - 1) / 2)
         points(panels[3], at, lines, None if rule in BY_LABELS else rule, style)
         medians = [np.median(cells.cells[instance, rule]["pulls"]) for instance in ONE]
         panels[3].plot(at, medians, "_", ms=14, color=STYLES[style]["color"])

@@ -34,16 +34,17 @@ threshold is a heuristic that experiments use.
 | `hdoc`, `lucb_g` | for one arm or all arms above a level: the unlabelled arm with the best upper bound |
 | `apgai` | for one arm above a level: the arm that is clearest above it; with none, the one least clearly below |
 | `apt_g` | for the same: the unlabelled arm whose mean is nearest to the level, for its number of pulls |
+| `st2` | for all arms within epsilon of the best: up to three arms at once, whose labels are least sure |
 
 With `question=` these rules also answer other questions than which arm is the best. `hdoc`, `lucb_g`, `apt_g`, `apgai`,
-`sar`, `sh_top_m`, `apt` and `lsa` are for one question each.
+`st2`, `sar`, `sh_top_m`, `apt` and `lsa` are for one question each.
 
 | question | answer | rules |
 | --- | --- | --- |
 | `BestArm(epsilon)` | an arm within epsilon of the best | all of fixed confidence |
 | `TopM(m)` | the m best arms | `uniform`, `tas`, `eb_tc`, `eb_tci`, `t3c`, `lucb`, `kl_lucb`, `ugape` |
 | `Above(level)` | all arms above a level | `uniform`, `tas`, `eb_tc` |
-| `GoodArm(level)` | one arm above a level, or K: there is none | `uniform`, `eb_tc` |
+| `GoodArm(level)` | one arm above a level, or K: there is none | `uniform`, `tas`, `eb_tc` |
 | `AllGood(epsilon)` | all arms within epsilon of the best | `uniform`, `tas`, `eb_tc` |
 
     >>> algorithm = mab.eb_tc(instance.problem, question=mab.TopM(2), leader_share="ids", delta=0.1)
@@ -129,6 +130,7 @@ from jaxbandits.mab._algorithms.sar import sar
 from jaxbandits.mab._algorithms.sequential_halving import sequential_halving
 from jaxbandits.mab._algorithms.sh_top_m import sh_top_m
 from jaxbandits.mab._algorithms.sliding_window_ucb import sliding_window_ucb
+from jaxbandits.mab._algorithms.st2 import st2
 from jaxbandits.mab._algorithms.successive_elimination import successive_elimination
 from jaxbandits.mab._algorithms.successive_rejects import successive_rejects
 from jaxbandits.mab._algorithms.t3c import t3c
@@ -237,6 +239,7 @@ __all__ = [
     "sequential_halving",
     "sh_top_m",
     "sliding_window_ucb",
+    "st2",
     "successive_elimination",
     "successive_rejects",
     "successive_rejects_bound",

@@ -136,7 +136,17 @@ CALLS = {
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
     "t3c": Call(mab.t3c, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
     "t3c, question": Call(mab.t3c, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
-    "tas": _tested(mab.tas, **UNASKED, **STARTED, tracking="D", replan_every=1),
+    "st2": Call(mab.st2, {"problem": PROBLEM, "delta": 0.1, "epsilon": 0.1}),
+    "tas": Call(
+        mab.tas,
+        TEST | UNASKED | STARTED | {"tracking": "D", "sticky": False, "replan_every": 1},
+        fine=OPTIONAL | {"tracking": ("none",)},
+    ),
+    "tas, question": Call(
+        mab.tas,
+        ASKED | {"question": mab.GoodArm(0.3), "tracking": "C", "sticky": True, "replan_every": 1},
+        fine=OPTIONAL | {"tracking": ("none",), "question": ("none", "level, negative", "level, zero")},
+    ),
     "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
     "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),
     "ugape": _tested(mab.ugape, **UNASKED, **WIDTHS),

@@ -69,6 +69,10 @@ def _tas_above(problem, *, level=0.3, **settings):
     return mab.tas(problem, question=mab.Above(level), **settings)
 
 
+def _tas_good(problem, *, level=0.3, **settings):
+    return mab.tas(problem, question=mab.GoodArm(level), **settings)
+
+
 def _good(problem, *, level=0.3, **settings):
     return mab.eb_tc(problem, question=mab.GoodArm(level), **settings)
 
@@ -126,6 +130,8 @@ CASES = {
     "tas-above": Case(
         _tested(_tas_above), {"delta": (0.1, 0.001), "level": (0.3, 0.5)}, {"tracking": "C"}, is_variant=True
     ),
+    "tas-good": Case(_tested(_tas_good), GOOD, {"sticky": True, "every": 7}, is_variant=True),
+    "tas-sticky": Case(_tested(_tas_good, sticky=True), GOOD, {"replan_every": 3}, is_variant=True),
     "tas-top": Case(
         _tested(mab.tas, question=mab.TopM(2), replan_every=5),
         {"delta": (0.1, 0.001)},
@@ -191,6 +197,7 @@ CASES = {
     "lucb-g": Case(_tested(mab.lucb_g, level=0.3), GOOD, {"all_arms": True}),
     "apt-g": Case(_tested(mab.apt_g, level=0.3), GOOD, {"all_arms": True}),
     "apgai": Case(_tested(mab.apgai, level=0.3), GOOD, {"threshold": thresholds.box(arms=3), "start": 4, "every": 7}),
+    "st2": Case(_tested(mab.st2, epsilon=0.35), {"delta": (0.1, 0.001), "epsilon": (0.35, 0.2)}),
     "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
     # Three arms have two phases for m = 1 and one, without samples to reuse, for m = 2.
     "sh-top-m": Case(_mab(mab.sh_top_m, m=1, horizon=60), {}, {"m": 2, "horizon": 20, "leap": 9, "reuse": True}),

@@ -29,6 +29,7 @@ RULES = {
             "LUCB-G",
             "APT-G",
             "APGAI",
+            "(ST)^2",
             "SR",
             "SR, leap",
             "SH",

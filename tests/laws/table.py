@@ -101,6 +101,7 @@ MAB = {
     # Divergences of exponential arms depend on the ratio of their means alone, and unknown variances are in no unit.
     "units": Law(observation=lambda action, rewards: rewards._replace(sums=UNIT * rewards.sums)),
 }
+MAB["permuted-set"] = MAB["permuted"]._replace(answer=lambda answer: answer[ORDER])
 MAB["shifted-level"] = MAB["shifted"]._replace(changed={"level": 0.3 + SHIFT})
 
 # kernel
@@ -169,8 +170,9 @@ ROWS = [
     *laws_of(MAB, "shifted rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
     *laws_of(MAB, "shifted rewards", "bayes-ucb discounted-ucb sliding-window-ucb m-ucb batched-elimination"),
     *laws_of(MAB, "permuted", "eb-tc t3c ttucb tas lucb successive-elimination successive-rejects ucb-e ucb1 moss"),
-    *laws_of(MAB, "shifted-level rewards", "apt lsa hdoc lucb-g apt-g apgai"),
-    *laws_of(MAB, "shifted rewards", "sar"),
+    *laws_of(MAB, "shifted-level rewards", "apt lsa hdoc lucb-g apt-g apgai tas-good tas-sticky"),
+    *laws_of(MAB, "shifted rewards", "sar st2"),
+    *laws_of(MAB, "permuted-set", "st2"),
     *laws_of(MAB, "units", "kl-lucb-exponential eb-tci-variances tas-variances"),
     *laws_of(MAB, "shifted", "eb-tci-variances tas-variances"),
     *laws_of(MAB, "permuted", "moss-anytime lil-ucb bayes-ucb batched-elimination"),

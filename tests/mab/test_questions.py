@@ -345,6 +345,13 @@ def test_the_numpy_program_reproduces_published_pulls(arms, question, settings, 
 
 # Mean pulls and their standard errors, from an independent float64 program; delta = .1, gk16.
 SIX, FIVE = (0.9, 0.75, 0.4, 0.3, 0.2, 0.1), (0.6, 0.3, 0.2, -0.25, -0.5)
+TWO_GOOD, PROVED = (0.6, 0.3, -0.1, -0.3), {"threshold": thresholds.box(arms=4)}
+
+
+def st2(problem, *, question, delta):
+    return mab.st2(problem, epsilon=question.epsilon, delta=delta)
+
+
 PULLS = {
     "top, uniform": (SIX, mab.uniform, mab.TopM(2), {}, 859.1, 15.7),
     "top, eb_tci": (SIX, mab.eb_tci, mab.TopM(2), {"leader_share": "ids"}, 430.8, 8.2),
@@ -352,6 +359,11 @@ PULLS = {
     "above, uniform": (FIVE, mab.uniform, mab.Above(0.0), {}, 1298.4, 21.6),
     "above, eb_tc": (FIVE, mab.eb_tc, mab.Above(0.0), {}, 461.7, 6.3),
     "above, tas": (FIVE, mab.tas, mab.Above(0.0), {}, 494.7, 6.6),
+    "good, tas": (TWO_GOOD, mab.tas, mab.GoodArm(0.0), {}, 59.2, 1.2),
+    "good, tas, box": (TWO_GOOD, mab.tas, mab.GoodArm(0.0), PROVED, 102.7, 1.6),
+    "good, sticky": (TWO_GOOD, mab.tas, mab.GoodArm(0.0), {"sticky": True}, 52.4, 0.9),
+    "good, sticky, box": (TWO_GOOD, mab.tas, mab.GoodArm(0.0), PROVED | {"sticky": True}, 89.3, 1.1),
+    "all good, st2": ((1.0, 0.9, 0.6, 0.3), st2, mab.AllGood(0.2), {}, 20974, 291),
     "all good, eb_tc": ((1.0, 0.9, 0.6, 0.3), mab.eb_tc, mab.AllGood(0.2), {"leader_share": "ids"}, 3642, 102),
 }
 

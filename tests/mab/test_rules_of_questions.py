@@ -12,7 +12,9 @@ from experiments.bench.reference import good_arms
 from experiments.bench.reference import questions as reference
 from experiments.bench.reference.mab import Law, by_index
 from jaxbandits import mab
+from jaxbandits.mab._problem.problems import divergence
 from jaxbandits.mab._shared.accepts import leaving
+from jaxbandits.mab._shared.good_arm_tracking import costs_of_best, lowered
 
 G, B = (Law("gaussian", 1.0), (0.5, 0.25, 0.4, -0.1)), (Law("bernoulli", 0.5), (0.65, 0.4, 0.55, 0.3))
 
@@ -82,6 +84,7 @@ def test_the_numpy_program_of_good_arms_reproduces_published_pulls(arms, level, 
     assert ("".join(map(str, course[:60])), len(course), good) == (pulls, stop, [0])
 
 
+STICKY = partial(good_arms.tas, sticky=True)
 SIX = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
 
 
@@ -90,6 +93,10 @@ SIX = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6)
     [
         (G, 0.2, good_arms.apgai, "012300000000000000000200000000000000000000000000000000000000", 356, 0),
         (B, 0.45, good_arms.apgai, "012302300022222222222222222222223333333333333333333323332222", 331, 2),
+        (G, 0.2, good_arms.tas, "012301230012300120300120300102032010302000103020001030200010", 461, 0),
+        (B, 0.45, good_arms.tas, "012302310320120231220231220232122303213232010200300102003001", 179, 0),
+        (G, 0.2, STICKY, "012301230012300120300120300102030010203000120300010020300010", 460, 0),
+        (B, 0.45, STICKY, "012301230012300123001203001020300102030010203000102030000102", 164, 0),
     ],
 )
 def test_the_numpy_programs_of_one_good_arm_reproduce_published_pulls(arms, level, rule, pulls, stop, answer):
@@ -98,6 +105,43 @@ def test_the_numpy_programs_of_one_good_arm_reproduce_published_pulls(arms, leve
     course = reference.run(law, reference.rewards(*arms, 600), question, rule(law, question), **settings)
     assert "".join(str(each.arms[0]) for each in course[:60]) == pulls
     assert (len(course) - 1, course[-1].answer) == (stop, answer)
+
+
+def test_the_numpy_program_of_st2_reproduces_published_pulls():
+    course = good_arms.st2(G[0], reference.rewards(*G, 4000), 0.4, 0.1, rounds=5000)
+    arms = "".join(str(arm) for each in course[:-1] for arm in each.arms)
+    assert (arms[:60], len(arms)) == ("012302300100232300120232300200312100300322302303103103202302", 11775)
+    assert (course[-1].stop, course[-1].answer) == (True, [True, True, True, False])
+
+
+def tas_good(problem, level=0.5, **settings):
+    return mab.tas(problem, question=mab.GoodArm(level), delta=0.1, **settings)
+
+
+@pytest.mark.parametrize("problem", [mab.Gaussian(5), mab.Bernoulli(5), mab.Poisson(5), mab.Exponential(5)])
+def test_costs_of_the_best_arm_are_the_smallest_on_a_grid(problem):
+    """Costs of an arm that rises to x, with all means above x brought down to it, for x at least the level."""
+    rng, level = np.random.default_rng(0), 0.45
+    counts, means = rng.integers(1, 40, (20, 5)).astype(float), rng.uniform(0.05, 0.95, (20, 5))
+    ours = jax.vmap(lambda N, m: costs_of_best(problem, mab.GoodArm(level), N, m))(counts, means)
+    for N, m, costs in zip(counts, means, ours, strict=True):
+        x = np.concatenate([np.linspace(level, 0.97, 4001), np.maximum(m, level)])[:, None]
+        to = divergence(problem, jnp.asarray(m)[None], jnp.asarray(x))
+        rises, falls = N * np.where(m < x, to, 0), N * np.where(m > x, to, 0)
+        theirs = np.min(rises + falls.sum(axis=1, keepdims=True) + np.where(m > x, np.inf, 0), axis=0)
+        assert np.all(costs <= theirs + 1e-12)
+        np.testing.assert_allclose(costs, theirs, atol=1e-4)
+
+
+def test_weights_are_lowered_by_one_amount():
+    program = jax.jit(lowered)
+    np.testing.assert_allclose(program(np.array([0.7, 0.3, 0.0]), 0.1), [0.65, 0.25, 0.1])
+    np.testing.assert_allclose(program(np.array([0.8, 0.11, 0.09, 0.0]), 0.1), [0.7, 0.1, 0.1, 0.1])
+    np.testing.assert_allclose(program(np.array([0.5, 0.3, 0.2]), 0.1), [0.5, 0.3, 0.2])
+    rng, lanes = np.random.default_rng(0), jax.jit(jax.vmap(lowered))
+    weights, least = rng.dirichlet(np.full(6, 0.3), 200), rng.uniform(0.01, 1 / 6, 200)
+    theirs = [good_arms.at_least(w, e) for w, e in zip(weights, least, strict=True)]
+    np.testing.assert_allclose(lanes(weights, least), theirs, atol=1e-14)
 
 
 GOOD_ARMS = {  # mean pulls at each good arm, in turn, and at the stop: 1000 runs of an independent program
@@ -216,6 +260,16 @@ def test_error_rates_of_the_best_three(rule, leap, seeds):
         (lambda: mab.sar(mab.Gaussian(3), m=3, horizon=50), r"m must be an integer in \[1, 2\]"),
         (lambda: mab.sh_top_m(mab.Gaussian(5), m=2, horizon=9), r"horizon must be an integer in \[10,"),
         (lambda: mab.apt(mab.Gaussian(3), level=0.0, horizon=3), r"horizon must be an integer in \[4,"),
+        (
+            lambda: mab.tas(mab.Gaussian(3), delta=0.1, sticky=True),
+            "sticky must be False unless the question is GoodArm",
+        ),
+        (lambda: tas_good(mab.Gaussian(3), tracking="D"), r"tracking must be None or \"C\" for GoodArm"),
+        (lambda: tas_good(mab.Gaussian(3, None)), "problem must have a noise_scale, for GoodArm"),
+        (lambda: tas_good(mab.Bernoulli(3), level=1.0), r"question.level must lie in \(0.0, 1.0\)"),
+        (lambda: mab.st2(mab.Poisson(3), epsilon=0.1, delta=0.1), r"problem must have a sub-Gaussian constant \(eb_tc"),
+        (lambda: mab.st2(mab.Gaussian(3, None), epsilon=0.1, delta=0.1), "problem must have a sub-Gaussian constant"),
+        (lambda: mab.st2(mab.Bernoulli(3), epsilon=1.0, delta=0.1), r"epsilon must lie in \[0, 1\)"),
     ],
 )
 def test_bad_input_is_refused_by_name(call, message):

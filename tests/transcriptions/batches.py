@@ -7,9 +7,10 @@ from transcriptions.mab import LAWS, single_pulls
 from transcriptions.questions import DELTA, MEANS, QUESTIONS, K
 
 from experiments.bench.reference import batches as reference
+from experiments.bench.reference import good_arms, questions
 from experiments.bench.reference import mab as plain
-from experiments.bench.reference import questions
 from jaxbandits import mab
+from jaxbandits.numerics import thresholds
 
 LENGTH = 3000
 
@@ -58,6 +59,12 @@ def tas_above(kind):
     return asked(kind, question, mab.tas, reference.by_pull(questions.tas_above(LAWS[kind], question)), every=20)
 
 
+def tas_good(kind):
+    question = ("good", 0.45 if kind == "bernoulli" else 0.2)
+    allot = reference.by_pull(good_arms.tas(LAWS[kind], question))
+    return asked(kind, question, mab.tas, allot, every=20, threshold=thresholds.gk16(comparisons=1))
+
+
 def tas_c(kind):
     tracked = plain.tas(LAWS[kind], K, tracking="C")
     allot = reference.by_pull(lambda t, N, m, coin: tracked(t, N, m, -np.arange(K), None)[0])
@@ -90,6 +97,7 @@ CASES = {
     "eb_tci, gaussian": functools.partial(eb_tci, "gaussian"),
     "eb_tc-all_good, gaussian": functools.partial(all_good, "gaussian"),
     "tas-above, bernoulli": functools.partial(tas_above, "bernoulli"),
+    "tas-good, gaussian": functools.partial(tas_good, "gaussian"),
     "tas-C, gaussian": functools.partial(tas_c, "gaussian"),
     "uniform, gaussian": functools.partial(uniform, "gaussian"),
     "kl_lucb, gaussian": functools.partial(lucb, "gaussian"),

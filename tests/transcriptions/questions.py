@@ -152,7 +152,42 @@ def apgai(kind, *, is_proved=False, level=None):
     return Laid(theirs, replayed(build, theirs))
 
 
+def tas_good(kind, level, *, sticky=False, is_proved=True):
+    question, law = ("good", level), LAWS[kind]
+    rule, limit = plain.tas(law, question, sticky=sticky), plain.box if is_proved else reference.gk16
+    settings = {"delta": DELTA, "rounds": 600, "comparisons": K, "limit": limit}
+    tape = reference.rewards(law, MEANS[kind], 600)
+    course = reference.run(law, tape, question, rule, **settings)
+
+    def build():
+        threshold = thresholds.box(arms=K) if is_proved else None
+        asked = mab.GoodArm(level)
+        return mab.tas(PROBLEMS[kind], question=asked, delta=DELTA, threshold=threshold, sticky=sticky)
+
+    theirs = written(course, tape, 1, in_turn=False)
+    return Laid(theirs, replayed(build, theirs))
+
+
+def st2(kind, epsilon, rounds):
+    tape = reference.rewards(LAWS[kind], MEANS[kind], 2 * rounds)
+    course = plain.st2(LAWS[kind], tape, epsilon, 0.1, rounds=rounds)
+
+    def build():
+        return mab.st2(PROBLEMS[kind], epsilon=epsilon, delta=0.1)
+
+    theirs = written(course, tape, 3, in_turn=True)
+    return Laid(theirs, replayed(build, theirs))
+
+
 CASES = {
+    "tas-good, gaussian": functools.partial(tas_good, "gaussian", 0.2),
+    "tas-good, bernoulli": functools.partial(tas_good, "bernoulli", 0.45),
+    "tas-good-none, bernoulli": functools.partial(tas_good, "bernoulli", 0.7, is_proved=False),
+    "tas-sticky, gaussian": functools.partial(tas_good, "gaussian", 0.2, sticky=True),
+    "tas-sticky, bernoulli": functools.partial(tas_good, "bernoulli", 0.45, sticky=True),
+    "tas-sticky-none, gaussian": functools.partial(tas_good, "gaussian", 0.7, sticky=True, is_proved=False),
+    "st2, gaussian": functools.partial(st2, "gaussian", 0.4, 5000),
+    "st2, bernoulli": functools.partial(st2, "bernoulli", 0.2, 1500),
     "apgai, gaussian": functools.partial(apgai, "gaussian", is_proved=True),
     "apgai, bernoulli": functools.partial(apgai, "bernoulli"),
     "apgai-none, gaussian": functools.partial(apgai, "gaussian", level=0.9),

@@ -6,7 +6,7 @@ so are the random words of a run. The lots made of these words break ties: the a
 
 from fractions import Fraction
 from math import ceil, exp, inf, log, sqrt
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import norm
@@ -20,7 +20,7 @@ class Law(NamedTuple):
 class Round(NamedTuple):
     arms: tuple[int, ...]
     stop: bool
-    answer: int
+    answer: Any
 
 
 def kl(law: Law, p: float, q: float) -> float:

@@ -11,6 +11,7 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.problems import Problem, float_dtype, has_unknown_variances, measured_problem
 from jaxbandits.mab._problem.questions.all_good import AllGood
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
+from jaxbandits.mab._problem.questions.good_arm import GoodArm
 from jaxbandits.mab._shared.asking import answer_of, asked, for_question, has_cleared, question_settings
 from jaxbandits.mab._shared.batches import algorithm_in_batches, one_by_one
 from jaxbandits.mab._shared.confidence import first_pulls, has_separated, stop_settings
@@ -24,7 +25,9 @@ from jaxbandits.mab._shared.frame import (
     estimates,
     one_arm,
 )
+from jaxbandits.mab._shared.good_arm_tracking import accumulated, best_answer_weights, held_answer_weights
 from jaxbandits.mab._shared.weights import checked_margin, optimal_weights
+from jaxbandits.numerics import thresholds
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import Above, BestArm, TopM
 
@@ -37,7 +40,8 @@ class Plan(NamedTuple):
 
     weights: Array  # float (K,)      weights at the last plan, with replan_every > 1
     planned: Array  # int ()          pulls at the last plan; -1 before the first
-    tracked: Array  # float (K,)      C: the sum of all projected weights so far, the first pulls of each arm at first
+    # float (K,)   C: the sum of all projected weights so far; the first pulls of each arm at first, with GoodArm 0
+    tracked: Array
 
 
 class Target(NamedTuple):
@@ -55,7 +59,8 @@ def tas(
     delta: Array | float,
     threshold: Threshold | None = None,
     epsilon: Array | float = 0.0,
-    tracking: TrackingName = "D",
+    tracking: TrackingName | None = None,
+    sticky: bool = False,
     replan_every: int = 1,
     every: int = 1,
     start: int | None = None,
@@ -64,16 +69,22 @@ def tas(
 
     Args:
         problem: any problem of this family.
-        question: one of `BestArm`, `TopM`, `Above` and `AllGood`. If None, the best arm.
+        question: one of `BestArm`, `TopM`, `Above`, `GoodArm` and `AllGood`. If None, the best arm.
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
-            for others, `student` with unknown variances. Other questions: see `eb_tc`.
+            for others, `student` with unknown variances. Other questions: see `eb_tc`; for `GoodArm` None is `gk16` for
+            K comparisons.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward. Gaussian arms only; 0 with a
             question.
         tracking: "D" tracks the proportions at the current estimates, with a pull for arms that have less than
             sqrt(t) - K / 2. "C" tracks the sum of all proportions so far, each projected on weights of at least
-            1 / (2 sqrt(K^2 + t)). C needs 20 to 27 % more pulls, since old weights stay in its sum.
+            1 / (2 sqrt(K^2 + t)). C needs 20 to 27 % more pulls, since old weights stay in its sum. `GoodArm` has
+            another C alone: weights of at least 1 / sqrt(K^2 + t + 1), for which all others lose the same amount, and
+            a sum that starts at 0. If None, "C" for `GoodArm`, otherwise "D".
+        sticky: for `GoodArm`, whether it tracks the proportions of the first answer that the data leave open, arms by
+            index, and "none" last. An arm is open if it could be the best, and good, at a likelihood ratio of at most
+            log t. That needs fewer pulls where several arms are good, and more where none is.
         replan_every: pulls between two computations of the weights, an int >= 1. With more than 1 the weights are a
             plan, which a batch of runs makes together: a cheaper algorithm, but another one.
         every: pulls per decision, an int >= 1. With more than 1 it works in batches, as `eb_tc` does, and needs
@@ -89,20 +100,42 @@ def tas(
         ValueError: an argument lies outside the range above, or the threshold needs evidence that the rule lacks.
 
     **Guarantee**: with a proved threshold, P(the answer is wrong) <= delta, and mean pulls / log(1 / delta) tend
-    to the smallest possible limit, the `characteristic_time`. **Cost**: about 12 K relative entropies for new weights;
-    for `TopM` and `AllGood` O(K^4), so set `replan_every`. **Limit**: 2^31 - 1 pulls.
+    to the smallest possible limit, the `characteristic_time`; for `GoodArm` if there is one best arm, or no good one.
+    **Cost**: about 12 K relative entropies for new weights; for `GoodArm` O(K^2) operations; for `TopM` and `AllGood`
+    O(K^4), so set `replan_every`. **Limit**: 2^31 - 1 pulls.
 
-    Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence.
+    Source: Garivier and Kaufmann (2016), Optimal best arm identification with fixed confidence; Degenne and Koolen
+    (2019), Pure exploration with multiple correct answers, for `GoodArm` and `sticky`.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits import mab, run
+        >>> instance = mab.gaussian([0.5, 0.4, -0.1])
+        >>> algorithm = mab.tas(instance.problem, question=mab.GoodArm(0.0), sticky=True, delta=0.05)
+        >>> outcome = run(jax.random.key(0), algorithm, mab.environment(instance, algorithm), max_rounds=10**5)
+        >>> print(mab.is_right(instance, outcome.answer, question=mab.GoodArm(0.0)))
+        True
     """
-    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM, Above, AllGood))
+    question, epsilon = asked(problem, question, epsilon, every=every, among=(TopM, Above, GoodArm, AllGood))
+    is_good_arm = isinstance(question, GoodArm)
+    checks.flag("sticky", sticky)
+    require(is_good_arm or not sticky, "sticky", "be False unless the question is GoodArm", sticky)
+    if is_good_arm:
+        is_known = not has_unknown_variances(problem)
+        require(is_known, "problem", "have a noise_scale, for GoodArm in this rule", problem)
+        threshold = thresholds.gk16(comparisons=problem.arms) if threshold is None else threshold
     if question is None and has_unknown_variances(problem):
         question = BestArm(epsilon)
     start = first_pulls(problem, start, threshold)
     if question is None:
         target = _best_arm(problem, delta, threshold, epsilon)
     else:
-        target = _target(problem, question, delta, threshold)
+        target = _target(problem, question, delta, threshold, sticky=sticky)
+    if tracking is None:
+        tracking = "C" if is_good_arm else "D"
     checks.one_of("tracking", tracking, TrackingName)
+    require(tracking == "C" or not is_good_arm, "tracking", 'be None or "C" for GoodArm', tracking)
+    add = accumulated if is_good_arm else cumulative
     replan_every = checks.whole("replan_every", replan_every, least=1)
     require(replan_every == 1 or every == 1, "replan_every", "be 1 with every > 1", replan_every)
     K, dtype = problem.arms, float_dtype(problem)
@@ -116,7 +149,7 @@ def tas(
         """Returns the next arm, and the memory after its pull."""
         if tracking == "D":
             return direct(weights, counts=state.counts, pulls=state.pulls, lots=lots), state.memory
-        tracked = cumulative(state.memory.tracked, weights=weights, pulls=state.pulls)
+        tracked = add(state.memory.tracked, weights=weights, pulls=state.pulls)
         behind = tracked - state.counts.astype(dtype)
         return argmax(behind, lots), state.memory._replace(tracked=tracked)
 
@@ -137,10 +170,10 @@ def tas(
         return Choice(one_arm(arm), target.is_reached(state, estimates), target.answer(estimates))
 
     def remember(state: State, estimates: Estimates) -> Plan:
-        tracked = cumulative(state.memory.tracked, weights=weights_of(state, estimates), pulls=state.pulls)
+        tracked = add(state.memory.tracked, weights=weights_of(state, estimates), pulls=state.pulls)
         return state.memory._replace(tracked=tracked)
 
-    memory = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.full(K, start, dtype))
+    memory = Plan(jnp.full(K, 1 / K, dtype), jnp.full((), -1, int), jnp.full(K, 0 if is_good_arm else start, dtype))
     memory = () if tracking == "D" and replan_every == 1 else memory
     rule = Rule(choose, memory, remember if tracking == "C" else None, allot=allot)
     draws_lots = None if question is None else False
@@ -172,10 +205,12 @@ def _best_arm(problem: Problem, delta: Any, threshold: Threshold | None, epsilon
     )
 
 
-def _target(problem: Problem, question: Question, delta: Any, threshold: Threshold | None) -> Target:
+def _target(problem: Problem, question: Question, delta: Any, threshold: Threshold | None, *, sticky: bool) -> Target:
     settings, kind = question_settings(problem, question, delta, threshold), kind_of(question)
 
     def weights(estimates: Estimates) -> Array:
+        if isinstance(question, GoodArm):
+            return (held_answer_weights if sticky else best_answer_weights)(problem, question, estimates)
         measured = measured_problem(problem, estimates.variances)
         return kind.characteristic_time(question, measured, estimates.means, STEPS).allocation
 

@@ -1,0 +1,117 @@
+"""(ST)^2: all arms within epsilon of the best, by the labels that are least sure (Mason et al., 2020)."""
+
+from typing import NamedTuple
+
+import jax.numpy as jnp
+
+from jaxbandits import checks
+from jaxbandits.base import Algorithm, Array, Key
+from jaxbandits.mab._problem.environment import Pull, Rewards
+from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, law_of, scale
+from jaxbandits.mab._problem.questions.all_good import AllGood
+from jaxbandits.mab._shared.asking import for_question
+from jaxbandits.mab._shared.frame import (
+    Choice,
+    Estimates,
+    Rule,
+    State,
+    algorithm_from_rule,
+    argmax,
+    argmin,
+    total_rewards,
+    unfused,
+)
+from jaxbandits.numerics.indexing import entry, is_entry
+
+SLOTS = 3
+
+
+class Bounds(NamedTuple):
+    """Tightest bounds of all means so far."""
+
+    # float (K,)   smallest mean + radius after any pull of the arm; the largest float before the first
+    upper: Array
+    lower: Array  # float (K,)   largest mean - radius; minus the largest float before the first pull
+
+
+def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Algorithm:
+    """Pulls the most optimistic arm, with the arms on both sides of the margin that may have the wrong label.
+
+    After its n-th pull an arm has the interval mean -+ 2 noise_scale sqrt(log(K log2(2 n) / delta) / n), with
+    noise_scale 1/2 for rewards in [0, 1]. Its bounds are the tightest so far. Good arms have means within epsilon of
+    the best mean. A round pulls up to three arms: the arm with the largest upper bound; the good arm with the smallest
+    lower bound, unless that exceeds the largest upper bound minus epsilon; and the other arm with the largest upper
+    bound, unless that is below the largest lower bound minus epsilon. The first may be one of the others, and is then
+    pulled twice. If no label is open, the run stops. Ties go to the lowest index.
+
+    Args:
+        problem: `Gaussian`, `Bernoulli` or `Bounded`.
+        epsilon: () >= 0, in units of reward, below 1 for rewards in [0, 1].
+        delta: () in (0, 1), allowed probability of error.
+
+    Returns:
+        Algorithm with actions `Pull` of three slots and answers bool (K,), the arms within epsilon of the best mean.
+
+    Raises:
+        ValueError: an argument is out of range, or the arms have no known sub-Gaussian constant.
+
+    **Guarantee**: P(the answer is wrong) <= delta (`is_right` of `AllGood(epsilon)`) if K >= 8 delta, since all
+    intervals then hold with that probability (Howard et al., 2021). **Cost**: O(K) per round of up to three pulls.
+    **Limit**: 2^31 - 1 pulls.
+
+    Source: Mason, Jain, Tripathy and Nowak (2020), Finding all epsilon-good arms in stochastic bandits, (ST)^2, with
+    the radius of its authors' program; Howard, Ramdas, McAuliffe and Sekhon (2021), Time-uniform, nonparametric,
+    nonasymptotic confidence sequences, equation 2.
+
+    Example:
+        >>> import jax
+        >>> from jaxbandits import mab, run
+        >>> instance = mab.gaussian([1.0, 0.9, 0.0])
+        >>> algorithm = mab.st2(instance.problem, epsilon=0.4, delta=0.1)
+        >>> outcome = run(jax.random.key(0), algorithm, mab.environment(instance, algorithm), max_rounds=10**5)
+        >>> print(outcome.answer)
+        [ True  True False]
+    """
+    check_sub_gaussian(problem, "eb_tc with AllGood")
+    checks.real("epsilon", epsilon, least=0, below=law_of(problem).width)
+    checks.probability("delta", delta)
+    K, dtype, question = problem.arms, float_dtype(problem), AllGood(epsilon)
+    margin, delta = jnp.asarray(epsilon, dtype), jnp.asarray(delta, dtype)
+
+    def radius(count: Array) -> Array:
+        return 2 * scale(problem) * jnp.sqrt(jnp.log(K * jnp.log2(2 * count) / delta) / count)
+
+    def learn(state: State, action: Pull, rewards: Rewards) -> Bounds:
+        upper, lower = state.memory
+        counts, sums = state.counts.astype(dtype), total_rewards(problem, state)
+        for i in range(SLOTS):
+            arm = action.arms[i]
+            # An arm may have a later slot too. Its mean between the two pulls has bounds of its own.
+            later = (action.arms[i + 1 :] == arm) & (rewards.times[i + 1 :] > 0)
+            count = entry(counts, arm) - jnp.sum(later.astype(dtype))
+            total = entry(sums, arm) - jnp.sum(jnp.where(later, rewards.sums[i + 1 :], 0))
+            count = jnp.maximum(count, 1)
+            mean, width = total / count, radius(count)
+            is_pulled = is_entry(arm, upper) & (rewards.times[i] > 0)
+            upper = jnp.where(is_pulled, jnp.minimum(upper, mean + width), upper)
+            lower = jnp.where(is_pulled, jnp.maximum(lower, mean - width), lower)
+        return Bounds(upper, lower)
+
+    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+        del key
+        upper, lower = unfused(state.memory)
+        is_good = estimates.means >= jnp.max(estimates.means) - margin
+        first = argmax(upper)
+        inside, outside = jnp.where(is_good, lower, jnp.inf), jnp.where(is_good, -jnp.inf, upper)
+        is_inside_open = jnp.min(inside) <= jnp.max(upper) - margin
+        # If all arms are inside, the largest bound outside is -inf, and no arm is due there.
+        is_outside_open = jnp.max(outside) >= jnp.max(lower) - margin
+        is_open = is_inside_open | is_outside_open
+        arms = jnp.stack([first, argmin(inside), argmax(outside)])
+        times = jnp.stack([is_open, is_inside_open, is_outside_open]).astype(jnp.int32)
+        return Choice(Pull(arms, times), ~is_open, is_good)
+
+    widest = jnp.full(K, jnp.finfo(dtype).max, dtype)
+    memory = Bounds(widest, -widest)
+    algorithm = algorithm_from_rule(problem, Rule(choose, memory, learn=learn), slots=SLOTS, draws_lots=False)
+    return for_question(algorithm, problem, question)
