@@ -57,7 +57,7 @@ class Mixture(NamedTuple):
 
     @property
     def is_phased(self) -> bool:
-        """True if the means of an arm's first pulls may differ from those of its later pulls."""
+        """True if an arm's first pulls may have another mean than its later ones."""
         return isinstance(self.components, Phased)
 
     def draw(self, key: Key, n: int) -> np.ndarray:
@@ -68,9 +68,8 @@ class Mixture(NamedTuple):
             n: number of draws, at least 1.
 
         Returns:
-            float64 (n, K), the means of the arms, or (n, d), theta. If means change (`is_phased`), (n, 2 K + 1): the
-            means of later pulls, those of an arm's first pulls, and which of the lengths of `phases` these have, 0 for
-            none.
+            float64 (n, K), the means of the arms, or (n, d), theta. If means change (`is_phased`), (n, 2 K + 1): means
+            of later pulls, means of first pulls, and which length of `phases` they have, 0 for none.
 
         Raises:
             ValueError: `key` is no key, or `n` is below 1.

@@ -82,8 +82,7 @@ def fit(arms: Arms, counts: np.ndarray, sums: np.ndarray, weights: np.ndarray) -
     plain = laws.fit(arms, counts[:, 0], sums[:, 0], weights)
     rows = [constant(Table(*(field[None] for field in plain)))]
     for number in range(1, counts.shape[1]):
-        early = (counts[:, number], sums[:, number])
-        late = tuple(x[:, 0] - part for x, part in zip((counts, sums), early, strict=True))
-        tables = (laws.fit(arms, *each, weights) for each in (early, late))
+        N, S = counts[:, number], sums[:, number]
+        tables = (laws.fit(arms, N, S, weights), laws.fit(arms, counts[:, 0] - N, sums[:, 0] - S, weights))
         rows.append(Phased(np.array([number]), *(Table(*(field[None] for field in each)) for each in tables)))
     return joined(rows)

@@ -23,10 +23,8 @@ class Events(NamedTuple):
     weights: np.ndarray  # float64 (n,)   the estimate is their sum over the runs of each learning, averaged
     learning: np.ndarray  # int64 (n,)   number of the learning whose mixture drew the run
     cells: np.ndarray  # int64 (n, 2)   number of the answer, and octave of T; for tails of the best arm's pulls
-    # Pulls of an arm among its first 8, 32, 128, 512, and the sums of their rewards, by which a mixture whose means
-    # change is weighed: int64 and float64 (n, 4, K); (n, 0, K) where means do not change.
-    first_counts: np.ndarray
-    first_sums: np.ndarray
+    first_counts: np.ndarray  # int64 (n, 4, K)   pulls of an arm among its first 8, 32, 128, 512; else (n, 0, K)
+    first_sums: np.ndarray  # float64 (n, 4, K)   sums of their rewards; (n, 0, K) where means do not change
 
 
 class Parts(NamedTuple):
