@@ -178,7 +178,7 @@ def test_sums_of_exponential_rewards_have_their_law():
     assert stats.kstest(sums[:, 0], stats.expon(scale=3.0).cdf).pvalue > 1e-4
 
 
-@pytest.mark.slow
+@pytest.mark.wide
 @pytest.mark.parametrize("kind", POSITIVE)
 @pytest.mark.parametrize("rule", [mab.successive_rejects, mab.sequential_halving])
 def test_leaps_change_no_law_of_the_answer(kind, rule):
