@@ -14,7 +14,7 @@ from rare.builds import rejects, rule, wrong_at_once
 from scipy import stats
 
 from jaxbandits import cpe, feedback, fullbandit, kcenter, linear, mab, rare
-from jaxbandits.rare._methods import diagnostics
+from jaxbandits.rare._methods import diagnostics, phases
 
 KEY = jax.random.key(0)
 SMALL = {"rounds": (1024, 512, 512), "progress": False, "most_runs": 4096}
@@ -225,6 +225,24 @@ def test_a_rule_is_judged_by_the_question_that_it_answers():
     expected = error(above, wrong=lambda answer: tuple(answer) != (True, False), **settings)
     assert declared.estimate == expected.estimate > 0
     assert any(answers.all() for answers in declared.events.answers)
+
+
+def test_late_runs_are_weighed_by_first_and_later_pulls():
+    """A rule that never stops so early has the exact value 1, and the mixture gives errors their exact value, too."""
+    instance = mab.gaussian((1.0, 0.0))
+    result = rare.tail_probability(rejects(40), instance, pulls=20, key=KEY, chunk=16, **SMALL)
+    events, lengths = result.events, np.array(phases.LENGTHS)[:, None]
+    assert (events.pulls == 20).all()
+    np.testing.assert_array_equal(events.first_counts, np.minimum(events.counts[:, None], lengths))
+    np.testing.assert_allclose(events.first_sums[:, -1], events.sums)
+    counts = np.concatenate([events.counts[:, None], events.first_counts], axis=1)
+    sums = np.concatenate([events.sums[:, None], events.first_sums], axis=1)
+    np.testing.assert_allclose(events.weights, np.exp(-result.mixture.log_ratio(counts, sums)))
+    assert abs(result.estimate - 1) < 4 * result.se
+    settings = {"key": jax.random.key(1), "max_rounds": 10**5, "chunk": 16, "alternatives": result.mixture}
+    errors = rare.error_probability(rejects(20), instance, **settings, **SMALL)
+    each = errors.events.counts[0]
+    assert abs(errors.estimate - stats.norm.cdf(-1 / np.sqrt((1 / each).sum()))) < 4 * errors.se
 
 
 def test_the_tail_of_a_linear_rule_on_items_that_all_tie():
