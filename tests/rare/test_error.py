@@ -129,6 +129,12 @@ def test_pareto_k_of_pareto_weights(k, low, high):
     assert low < diagnostics.pareto_k(weights) < high
 
 
+def test_pareto_k_of_few_values_is_finite():
+    """Weights of counts take few values. Here one candidate for the shape is exactly 0."""
+    weights = np.repeat([1.0, 2.0, 3.0, 4.0], [396, 16, 47, 1])
+    assert -2 < diagnostics.pareto_k(weights) < 0
+
+
 # Bad input
 
 

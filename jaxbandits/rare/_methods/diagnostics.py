@@ -53,7 +53,9 @@ def pareto_k(weights: np.ndarray) -> float:
     quartile = x[int(m / 4 + 0.5) - 1]
     b = 1 / x[-1] + (1 - np.sqrt(points / (np.arange(1, points + 1) - 0.5))) / (3 * quartile)
     k = np.log1p(-b[:, None] * x).mean(axis=1)
-    profile = m * (np.log(-b / k) - k - 1)
+    # -b / k is the rate of an exponential tail where b and k are 0.
+    rate = np.where(k == 0, 1 / x.mean(), -b / np.where(k == 0, 1, k))
+    profile = m * (np.log(rate) - k - 1)
     share = np.exp(profile - profile.max())
     b = float((b * share).sum() / share.sum())
     k = float(np.log1p(-b * x).mean())
