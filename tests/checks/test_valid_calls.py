@@ -110,6 +110,7 @@ KNOWN: dict[str, dict[str, tuple[str, ...]]] = {
             "eb_tc, question",
             "eb_tci, question",
             "t3c, question",
+            "tas, question",
         ),
         ("epsilon",),
     ),
@@ -306,7 +307,7 @@ def test_shapes_and_dtypes_are_those_of_an_eager_call_in_a_program_and_under_vma
 
 
 @pytest.mark.wide
-@each
+@pytest.mark.parametrize(("name", "bits"), [(name, 64) for name in TABLES])
 def test_numbers_are_those_of_eager_calls_in_a_program_and_under_vmap(name, bits):
     """All calls of a table are one program."""
     made = {key: way for key, way in calls(name, bits)[0].items() if way.is_run and way.lanes[0]}
