@@ -35,16 +35,9 @@ class Tally(NamedTuple):
     """Memory of a wrapped environment."""
 
     inner: PyTree  # memory of the environment itself
-    counts: Array  # int (K,)   pulls of each arm
-    sums: compensated.Sum  # float (K,)   sums of the rewards of each arm
-
-
-class PhasedTally(NamedTuple):
-    """Memory of a wrapped environment whose means change after an arm's first pulls."""
-
-    inner: PyTree  # memory of the environment itself
-    counts: Array  # int (J + 1, K)   pulls of each arm, and of its first pulls for each of `phases.LENGTHS`
-    sums: compensated.Sum  # float (J + 1, K)   sums of their rewards
+    # int (K,)   pulls of each arm; if means change (J + 1, K), also of first pulls for each of `phases.LENGTHS`
+    counts: Array
+    sums: compensated.Sum  # float, as `counts`   sums of their rewards
 
 
 class Model(NamedTuple):
@@ -144,10 +137,10 @@ def observed_in_phases(model: Model, later: Environment, first: Environment, num
     shape = (len(phases.LENGTHS) + 1, K)
     lengths = jnp.array(phases.LENGTHS)
 
-    def init(key: Key) -> PhasedTally:
-        return PhasedTally(later.init(key), jnp.zeros(shape, int), compensated.zeros(shape, model.dtype))
+    def init(key: Key) -> Tally:
+        return Tally(later.init(key), jnp.zeros(shape, int), compensated.zeros(shape, model.dtype))
 
-    def respond(memory: PhasedTally, action: PyTree, noise: PyTree) -> tuple[PyTree, PhasedTally]:
+    def respond(memory: Tally, action: PyTree, noise: PyTree) -> tuple[PyTree, Tally]:
         is_first = memory.counts[0] < lengths[:, None]  # (J, K)
         is_moved = (number > 0) & jnp.take(is_first, jnp.maximum(number - 1, 0), axis=0)
         by_first, _ = first.respond(memory.inner, action, noise)
@@ -157,7 +150,7 @@ def observed_in_phases(model: Model, later: Environment, first: Environment, num
         is_counted = jnp.concatenate([jnp.ones((1, K), bool), is_first])
         sums = compensated.add(memory.sums, jnp.where(is_counted, rewards.astype(model.dtype), 0))
         counts = memory.counts + jnp.where(is_counted, pulls.astype(memory.counts.dtype), 0)
-        return observation, PhasedTally(inner, counts, sums)
+        return observation, Tally(inner, counts, sums)
 
     return later._replace(init=init, respond=respond)
 
@@ -428,4 +421,4 @@ def _superarms(instance: Any, algorithm: Algorithm) -> Model:
     )
 
 
-__all__ = ["Model", "Normals", "PhasedTally", "Tally", "model_of", "observed", "observed_in_phases"]
+__all__ = ["Model", "Normals", "Tally", "model_of", "observed", "observed_in_phases"]
