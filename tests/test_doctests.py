@@ -12,12 +12,13 @@ import jaxbandits
 MODULES = [module.name for module in pkgutil.walk_packages(jaxbandits.__path__, "jaxbandits.")]
 # Whole runs that compile for four seconds or more. The tests of their family run the same programs anyway.
 LONG = (
-    "cpe",
-    "kernel",
-    "linear",
-    "kernel._shared.traffic.messages",
-    "engine.results.comparison.compare",
-    "testing.check",
+    *("cpe", "kernel", "linear", "mab", "rare", "base.memoryless", "testing.check", "engine.sweeping.sweep"),
+    *("kernel._shared.traffic.messages", "kcenter._theory.diagnostics.confidence", "mab._theory.diagnostics.estimates"),
+    *("mab._algorithms.successive_rejects.successive_rejects", "mab._algorithms.apgai.apgai"),
+    *("mab._algorithms.sar.sar", "mab._algorithms.sh_top_m.sh_top_m", "mab._problem.recorded.recorded"),
+    *("engine.results.comparison.compare", "engine.results.concatenation.concatenate", "engine.run.recording.record"),
+    *("engine.results.runs.Results.plot", "rare._methods.mixture.Mixture", "rare._methods.splitting.splitting"),
+    "rare._methods.estimation.error_probability",
 )
 EXAMPLES = [
     pytest.param(

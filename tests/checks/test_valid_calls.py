@@ -269,7 +269,9 @@ def kinds(tree: Any, lanes: tuple[int, ...] = ()) -> list[Any]:
 
 
 EVERY = [
-    pytest.param(name, bits, marks=[pytest.mark.wide] if bits == 32 else []) for bits in (64, 32) for name in TABLES
+    pytest.param(name, bits, marks=[pytest.mark.wide, pytest.mark.thorough] if bits == 32 else [])
+    for bits in (64, 32)
+    for name in TABLES
 ]
 each = pytest.mark.parametrize(("name", "bits"), EVERY)
 

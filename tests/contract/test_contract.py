@@ -6,8 +6,10 @@ compiled by itself.
 
 A case costs seconds of compiling, and there are some seventy: a `FEW` are looked at always, one to three a family, and
 all with the `wide` tests, which whoever adds or changes an algorithm runs (`-k NAME -m "not slow"`). There, too, are
-float32, the choices, and variants of an algorithm. That every algorithm draws the numbers that it should, and stops
-where it should, is always held against its transcription.
+float32, the choices, and variants of an algorithm. `testing.check` takes longest, and mostly shows again what the lanes
+of the one program have shown: the few and the variants have it with the `wide` tests, all with the `thorough` ones.
+That every algorithm draws the numbers that it should, and stops where it should, is always held against its
+transcription.
 """
 
 import functools
@@ -43,8 +45,16 @@ def wide(name):
     return [pytest.mark.wide]
 
 
+def thorough(name):
+    return [pytest.mark.wide, pytest.mark.thorough]
+
+
 def wide_but_few(name):
     return [] if name in FEW else wide(name)
+
+
+def thorough_but_few(name):
+    return (wide if name in FEW else thorough)(name)
 
 
 def each(*names, of=lambda case: [()], marks=wide_but_few, among=tuple(CASES)):
@@ -71,7 +81,7 @@ every_case = each(among=MAIN)
 every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=lambda name: [])
 every_number = each("number", of=lambda case: [(number,) for number in case.numbers], among=MAIN)
 every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=wide)
-every_case_widely = each(marks=wide)
+every_case_thoroughly = each(marks=thorough_but_few)
 every_few = each(marks=lambda name: [], among=FEW)
 every_swept = each(marks=lambda name: [] if name in SWEPT else wide(name), among=FEW)
 # Programs optimised by XLA: algorithms that leap, plan, or update a factor or an inverse.
@@ -204,7 +214,7 @@ def test_the_floats_of_a_state_are_those_of_the_problem(name, dtype):
     assert floats <= {jnp.dtype(dtype)}
 
 
-@every_case_widely
+@every_case_thoroughly
 @unstopped_is_fine
 def test_promises(name):
     testing.check(*CASES[name].make("float64"), key=KEY)
@@ -320,7 +330,9 @@ def test_nan_observations_end_as_nonfinite(name):
     assert ends(name)["poisoned"].outcome.status == Status.NONFINITE
 
 
-@each(of=lambda case: [()] if "float32" in case.dtypes and not case.integers else [], marks=wide, among=MAIN)
+@each(
+    of=lambda case: [()] if "float32" in case.dtypes and not case.integers else [], marks=thorough_but_few, among=MAIN
+)
 def test_in_32_bit_runs_stop_and_nan_observations_end_as_nonfinite(name):
     reached = ends(name, "float32")
     assert reached[0].outcome.status == Status.STOPPED
@@ -342,8 +354,8 @@ LIBRARY_CALLS = {"cholesky", "triangular_solve", "lu", "eigh", "svd"}
 
 
 @each(marks=lambda name: [])
-def test_no_round_has_a_loop_of_unknown_length_or_a_library_call(name):
-    """A batch would wait for its slowest lane, a GPU for the host."""
+def test_no_round_promotes_a_rank_or_has_a_loop_of_unknown_length_or_a_library_call(name):
+    """A batch would wait for its slowest lane, a GPU for the host. Tracing checks the ranks."""
     primitives = primitives_of_a_round(*CASES[name].make("float64"))
     assert primitives
     assert ("while" in primitives) == (name in UNBOUNDED + REPEATED)

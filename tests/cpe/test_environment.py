@@ -70,6 +70,7 @@ def test_a_mixture_of_segments():
     np.testing.assert_allclose(cpe.variances(law), expected)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("stream", [None, jax.random.key(7)])
 def test_samples_have_the_moments_of_their_law(stream):
     n, m = 20_000, 6

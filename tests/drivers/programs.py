@@ -59,7 +59,7 @@ def differ(a, b) -> bool:
 
 
 def program_of_a_round(algorithm, environment) -> ClosedJaxpr:
-    """Returns the traced program of one round, with its plan and its refresh."""
+    """Returns the traced program of one round, with its plan and its refresh; raises where it promotes a rank."""
 
     def one_round(key):
         state = algorithm.init(key)
@@ -70,7 +70,8 @@ def program_of_a_round(algorithm, environment) -> ClosedJaxpr:
         state = algorithm.observe(state, decision.action, answered)
         return decision, is_stale, state, None if algorithm.refresh is None else algorithm.refresh(state)
 
-    return jax.make_jaxpr(one_round)(jax.random.key(0))
+    with jax.numpy_rank_promotion("raise"):
+        return jax.make_jaxpr(one_round)(jax.random.key(0))
 
 
 def primitives_of_a_round(algorithm, environment) -> set[str]:

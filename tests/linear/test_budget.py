@@ -143,6 +143,7 @@ def test_upper_bounds_by_hand():
     np.testing.assert_allclose(indices, [2.83473, 3.30181], atol=5e-6)
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize(
     ("factory", "gap", "runs"),
     [(linear.g_bai, 0.3, 1500), (linear.od_linbai, 0.3, 1500), (linear.peace, 0.4, 8000)],

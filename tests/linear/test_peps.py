@@ -120,6 +120,7 @@ def test_peps_without_a_threshold_never_stops():
     assert columns["curve.right"].shape == (2, 1)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_figures_on_soare():
     """Shares of right answers at 30, 100, .., and 1762 +- 108 pulls under gk16, of 400 runs of a float64 code."""

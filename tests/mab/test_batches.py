@@ -108,6 +108,7 @@ PULLS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("rule", PULLS)
 @pytest.mark.parametrize("every", [10, 100])

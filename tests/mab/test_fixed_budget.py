@@ -65,6 +65,7 @@ def test_fraction_above_equals_search_over_denominators(largest):
         assert fraction_above(ratio, largest) == expected
 
 
+@pytest.mark.wide
 def test_a_horizon_may_be_traced():
     """One program for two horizons makes the same runs as programs for known horizons."""
     instance = mab.bernoulli((0.6, 0.5, 0.5, 0.5))
@@ -114,6 +115,7 @@ PLACES = (0, 3, 7)  # positions of the best arm
 FEW = (0.01,) * 7
 
 
+@pytest.mark.wide
 @pytest.mark.parametrize("rule", ["rejects", "halving", "halving, reuse", "continuous, C", "continuous, A", "UCB-E"])
 def test_the_error_does_not_depend_on_where_the_best_arm_stands(rule):
     """Means .05 and .01, T = 120, 1500 runs per position; false alarm 1e-5.

@@ -62,6 +62,7 @@ def pulls_of(factory, instance, dtype, *, seeds):
     return np.asarray(results.columns["pulls"]), np.asarray(results.columns["answer"])
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("law", ["gauss4", "gk2"])
 @pytest.mark.parametrize("factory", [mab.uniform, mab.ttucb, mab.tas], ids=lambda f: f.__name__)

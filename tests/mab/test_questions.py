@@ -368,6 +368,7 @@ PULLS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("name", PULLS)
 def test_mean_stopping_times_of_questions(name):

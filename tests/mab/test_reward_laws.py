@@ -178,6 +178,7 @@ def test_sums_of_exponential_rewards_have_their_law():
     assert stats.kstest(sums[:, 0], stats.expon(scale=3.0).cdf).pvalue > 1e-4
 
 
+@pytest.mark.thorough
 @pytest.mark.wide
 @pytest.mark.parametrize("kind", POSITIVE)
 @pytest.mark.parametrize("rule", [mab.successive_rejects, mab.sequential_halving])

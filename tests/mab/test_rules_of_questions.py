@@ -229,6 +229,7 @@ OF_THREE = {  # error rates at T = 500 and 2000
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.wide
 @pytest.mark.parametrize(("rule", "leap", "seeds"), [("sar", 1, 1000), *((rule, 2000, 1500) for rule in OF_THREE)])
 def test_error_rates_of_the_best_three(rule, leap, seeds):

@@ -269,6 +269,7 @@ PULLS = {  # mean pulls, standard error, errors of 1000 runs of an independent p
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.parametrize("cost", COSTS)
 @pytest.mark.parametrize("form", PULLS)

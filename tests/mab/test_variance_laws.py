@@ -177,6 +177,7 @@ def test_arms_compared_with_a_level_have_units_of_their_own(cost):
     assert {0, 1, 2, 3} < set(np.asarray(arms).tolist())  # -1: it stops
 
 
+@pytest.mark.wide
 def test_merged_batches_have_the_law_of_one_sample():
     """Studentised means and variances after several leaps, at a false-alarm rate of 1e-4. No run has stopped."""
     instance = mab.gaussian((1e3, 1e3 + 0.1), sd=(0.5, 3.0))

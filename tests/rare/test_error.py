@@ -44,6 +44,7 @@ def test_error_of_1e_minus_21_is_within_its_error():
     assert two_arms(49, 4.0, 2.0, 1).estimate < 1e-20
 
 
+@pytest.mark.wide
 def test_a_probability_below_the_range_of_64_bit_is_warned_of():
     """The exact value is about 1e-343."""
     result = error(rejects(98), mab.gaussian((8.0, 0.0)), chunk=16, **SMALL)
@@ -233,6 +234,7 @@ def test_a_rule_is_judged_by_the_question_that_it_answers():
     assert any(answers.all() for answers in declared.events.answers)
 
 
+@pytest.mark.wide
 def test_late_runs_are_weighed_by_first_and_later_pulls():
     """A rule that never stops so early has the exact value 1, and the mixture gives errors their exact value, too."""
     instance = mab.gaussian((1.0, 0.0))
@@ -251,6 +253,7 @@ def test_late_runs_are_weighed_by_first_and_later_pulls():
     assert abs(errors.estimate - stats.norm.cdf(-1 / np.sqrt((1 / each).sum()))) < 4 * errors.se
 
 
+@pytest.mark.wide
 def test_the_tail_of_a_linear_rule_on_items_that_all_tie():
     """No direction leads to another answer, and five pulls are too few to stop."""
 

@@ -105,6 +105,7 @@ def test_stops_after_one_pull_of_each_arm_are_exact_for_every_answer():
         assert abs(part.estimate - exact) < 4 * part.se, answer
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("gap", "n"), [(0.5, 399), (0.25, 1599), (1.0, 99)])
 def test_error_of_two_arms_equals_the_exact_value(gap, n):
     result = rare.error_probability(rejects(2 * n), mab.gaussian((gap, 0.0)), max_rounds=10**5, **SETTINGS)
@@ -112,6 +113,7 @@ def test_error_of_two_arms_equals_the_exact_value(gap, n):
     assert abs(result.estimate - exact) < 4 * result.se
 
 
+@pytest.mark.thorough
 def test_permuted_arms_permute_the_parts():
     means, order = np.array([1.0, 0.7, 0.5]), [2, 0, 1]
     settings = SETTINGS | {"max_rounds": 2000, "relative_error": 0.05}
@@ -175,6 +177,7 @@ def over_confident_decisions(instance, key):
     return algorithm, cpe.environment(instance, algorithm)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("build", "instance"),
     [

@@ -44,7 +44,7 @@ AGAIN = {
         *("n_kernel_ucb, 12", "n_kernel_ucb, 60, table", "gp_ucb, 60, schedule", "gp_ucb, 20, confidence"),
         *("dis_kernel_ucb, 15", "dis_kernel_ucb, 70, often", "bpe, 60, keep_data True", "bpe, 25, keep_data False"),
         *("bpe, 9, keep_data True", "approx, few", "duets, middle"),
-        *("duets, point, other", "approx, another kernel's table", "bpe, 9, keep_data False"),
+        *("duets, point, other", "duets, narrow", "approx, another kernel's table", "bpe, 9, keep_data False"),
     ),
     "fullbandit": ("sa_foa, weighted, 1", "sa_foa, uniform, 1", "sa_foa, all, 1"),
     "linear": (
@@ -57,10 +57,10 @@ AGAIN = {
         *("lingape, greedy, 1", "lingape, ratio, 1"),
     ),
     "linear_budget": ("peace, short", "od_linbai, 5", "lin_ts, scale"),
-    "kcenter": ("ds_ucb, leap", "ds_ts, leap", "ns_ts, triangle, little noise"),
+    "kcenter": ("ds_ucb, leap", "ds_ts, leap", "ds_ts, cap", "ns_ts, triangle, little noise"),
     "plays": ("combgame, paths", "pfws, paths", "pfws, trees, apart"),
 }
-BERNOULLI = ("eb_tci", "t3c", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")
+BERNOULLI = ("eb_tci", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")
 BERNOULLI += ("exp3", "exp3_ix")
 POISSON, EXPONENTIAL = ("eb_tci", "tas-D", "kl_lucb"), ("eb_tc", "ttucb", "kl_ucb")
 ALWAYS = {"bernoulli": BERNOULLI, "poisson": POISSON, "exponential": EXPONENTIAL}
