@@ -53,14 +53,13 @@ def _is_right(question: GoodArm, means: Array, answer: Array) -> Array:
 def _characteristic_time(question: GoodArm, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
     del steps
     rates = level_costs(question, problem, jnp.ones_like(means), means)
+    is_good = means > jnp.asarray(question.level, means.dtype)
+    good_rates = jnp.where(is_good, rates, 0)
+    # The good arm that is told from the level soonest, which is the best one if all variances are equal.
+    fastest = is_entry(jnp.argmax(good_rates).astype(jnp.int32), means).astype(means.dtype)
     none = time_of_arms(rates)
-    best = jnp.argmax(means).astype(jnp.int32)
-    alone = 1 / jnp.max(jnp.where(is_entry(best, means), rates, 0))
-    is_good = jnp.max(means) > jnp.asarray(question.level, means.dtype)
-    value = jnp.where(is_good, alone, none.value)
-    return CharacteristicTime(
-        value, value, value, jnp.where(is_good, is_entry(best, means).astype(means.dtype), none.allocation)
-    )
+    value = jnp.where(jnp.any(is_good), 1 / jnp.max(good_rates), none.value)
+    return CharacteristicTime(value, value, value, jnp.where(jnp.any(is_good), fastest, none.allocation))
 
 
 def _check_answer(question: GoodArm, answer: Any, K: int) -> Any:
