@@ -39,6 +39,7 @@ class Case(NamedTuple):
 
 NAMES = ("lingape", "xy_adaptive", "coci", "clucb", "cts", "icb", "ds_random", "ns_ts", "ns_random", "n_kernel_ucb")
 NAMES += ("ttucb", "kl_lucb", "successive_rejects")
+ALWAYS = ("lingape", "coci", "icb", "n_kernel_ucb", "ttucb")
 
 
 @functools.cache
