@@ -111,7 +111,7 @@ def cases():
     }
 
 
-@pytest.mark.parametrize("name", wide_except(NAMES, "lingape", "coci", "icb", "n_kernel_ucb", "ttucb"))
+@pytest.mark.parametrize("name", wide_except(NAMES, *ALWAYS))
 def test_memory_counts_the_pulls_of_each_arm(name):
     case = cases()[name]
     end = jax.jit(lambda: run(KEY, case.algorithm, case.environment, max_rounds=6 if name == "n_kernel_ucb" else 12))()
