@@ -179,7 +179,8 @@ def laws_of(family: dict[str, Law], laws: str, cases: str) -> list[tuple[str, st
 
 
 # Missing are laws that a rule keeps in law alone, or up to rounding: draws of theta depend on the coordinates, rules
-# that visit the arms in turn on their order, and designs come from a solver.
+# that visit the arms in turn on their order, and designs come from a solver. FWS for the top arms adds gradients in the
+# order of the arms, and with JAX 0.12 stops a pull later when they are permuted.
 ROWS = [
     *laws_of(LINEAR, "rotated+features+rewards", "lingape lingape-ratio lingape-leap lingape-threshold xy-static"),
     *laws_of(LINEAR, "rotated+features+rewards", "linear-uniform fixed-weights fws lingame lingame-c"),
@@ -193,7 +194,7 @@ ROWS = [
     *laws_of(LINEAR, "embedded", "lingape lingape-ratio lingape-leap lin-ucb"),
     *laws_of(LINEAR, "rotated+features+rewards", "lingape-top fws-top lingame-top lazy-tas-top"),
     *laws_of(LINEAR, "rotated+features+rewards-level", "lingape-above fws-above"),
-    *laws_of(LINEAR, "permuted-set", "lingape-top fws-top"),
+    *laws_of(LINEAR, "permuted-set", "lingape-top"),
     *laws_of(MAB, "shifted+rewards", "mab-uniform eb-tc t3c ttts ttucb tas lucb ugape lil-ucb successive-elimination"),
     *laws_of(MAB, "shifted+rewards", "successive-rejects continuous-rejects ucb-e ucb1 thompson moss moss-anytime"),
     *laws_of(MAB, "shifted+rewards", "bayes-ucb discounted-ucb sliding-window-ucb m-ucb batched-elimination"),
