@@ -1,7 +1,7 @@
 """Runs that do not end: the tail of the stopping time of four rules, far beyond what plain runs reach.
 
-TTUCB and Track-and-Stop have tails that fall exponentially. EB-TC may starve an arm for ever: its tail falls like a
-power of the number of pulls. Plain runs are drawn beside, as far as they reach.
+TTUCB's tail falls exponentially. EB-TC may starve an arm for ever, and its tail falls like a power of the number of
+pulls; Track-and-Stop and EB-TCI starve one rarely. Plain runs are drawn beside, as far as they reach.
 """
 
 from functools import partial
