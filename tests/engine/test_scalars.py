@@ -86,7 +86,7 @@ def assert_alike(expected, ours, parted=0):
     "name",
     [
         *ALWAYS,
-        *[pytest.param(name, marks=[pytest.mark.wide]) for name in WIDELY],
+        *[pytest.param(name, marks=[pytest.mark.wide, pytest.mark.thorough]) for name in WIDELY],
         *[pytest.param(name, marks=[pytest.mark.slow]) for name in OPTIMISED],
     ],
 )

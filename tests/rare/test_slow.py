@@ -73,6 +73,7 @@ def test_error_of_an_answer_to_another_linear_question_agrees_with_plain_runs(qu
     assert agree(result, ((columns["status"] == Status.STOPPED) & ~np.asarray(right)).sum(), runs)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("factory", [mab.ttucb, mab.eb_tci, mab.lucb])
 def test_early_errors_agree_with_many_plain_runs(factory):
     build, runs = rule(factory, 0.1), 400_000
@@ -81,6 +82,7 @@ def test_early_errors_agree_with_many_plain_runs(factory):
     assert agree(result, ((columns["status"] == Status.STOPPED) & (columns["answer"] != 0)).sum(), runs)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("instance", "factory", "delta"),
     [
@@ -204,6 +206,7 @@ def test_error_of_sets_of_arms_agrees_with_plain_runs(build, instance):
     assert agree(result, (wrong & (columns["status"] == Status.STOPPED)).sum(), 20_000)
 
 
+@pytest.mark.thorough
 def test_a_linear_rule_that_leaps_has_the_error_of_one_that_does_not():
     instance = linear.soare(2, omega=0.5)
     settings = {"max_rounds": 20_000} | SETTINGS
