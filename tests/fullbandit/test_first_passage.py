@@ -109,6 +109,7 @@ def test_a_bernoulli_bridge_has_the_law_of_a_middle():
     assert path.variance == pytest.approx(max((row * (1 - row)).sum() for row in p))
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_compiled_runs_stop_as_late():
     """Means within 3.3 standard errors and equal laws by Kolmogorov-Smirnov at 1e-3: false alarm 2e-3."""

@@ -127,6 +127,7 @@ def test_permuted_arms_permute_the_parts():
         assert abs(a.estimate - b.estimate) < 4 * np.hypot(a.se, b.se)
 
 
+@pytest.mark.thorough
 def test_tail_agrees_with_plain_runs_and_with_splitting():
     instance, build, runs = mab.gaussian((1.0, 0.6, 0.5)), rule(mab.ttucb, 0.1), 100_000
     result = rare.tail_probability(build, instance, pulls=600, relative_error=0.04, **SETTINGS)
@@ -214,6 +215,7 @@ def test_a_linear_rule_that_leaps_has_the_error_of_one_that_does_not():
     assert abs(each[0].estimate - each[1].estimate) < 4 * np.hypot(each[0].se, each[1].se)
 
 
+@pytest.mark.thorough
 def test_intervals_of_a_learnt_mixture_cover():
     """200 repetitions of 512 runs, by one mixture that was learnt once, against a precise estimate."""
     instance, build = mab.gaussian((1.0, 0.5, 0.3)), rule(mab.ttucb, 0.1)
