@@ -6,10 +6,10 @@ compiled by itself.
 
 A case costs seconds of compiling, and there are some seventy: a `FEW` are looked at always, one to three a family, and
 all with the `wide` tests, which whoever adds or changes an algorithm runs (`-k NAME -m "not slow"`). There, too, are
-float32, the choices, and variants of an algorithm. `testing.check` takes longest, and mostly shows again what the lanes
-of the one program have shown: the few and the variants have it with the `wide` tests, all with the `thorough` ones.
-That every algorithm draws the numbers that it should, and stops where it should, is always held against its
-transcription.
+float32 for the few, the choices, and variants of an algorithm. `testing.check` takes longest, and mostly shows again
+what the lanes of the one program have shown: the few and the variants have it with the `wide` tests, all with the
+`thorough` ones. That every algorithm draws the numbers that it should, and stops where it should, is always held
+against its transcription.
 """
 
 import functools

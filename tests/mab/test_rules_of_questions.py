@@ -107,6 +107,17 @@ def test_the_numpy_programs_of_one_good_arm_reproduce_published_pulls(arms, leve
     assert (len(course) - 1, course[-1].answer) == (stop, answer)
 
 
+def test_chords_prove_the_intervals_of_st2():
+    """The guarantee's sum over both sides and all octaves, for one of K = 4 delta arms, and its chord on one octave."""
+    b, a_part = np.sqrt(2) - 1, 2 - np.sqrt(2)  # of the chord of sqrt(n) from n = 1 to 2: a + b n
+    n = np.linspace(1, 2, 101)
+    assert (np.sqrt(n) >= a_part + b * n - 1e-15).all()
+    power = 2 * 4 * a_part * b  # exp(-2 a b), if the curve is 2 sqrt(n log(x))
+    j = np.arange(1, 10**6)
+    beyond = j[-1] ** (1 - power) / (power - 1)
+    assert 2 * (np.sum((0.25 / j) ** power) + 0.25**power * beyond) <= 0.25
+
+
 def test_the_numpy_program_of_st2_reproduces_published_pulls():
     course = good_arms.st2(G[0], reference.rewards(*G, 4000), 0.4, 0.1, rounds=5000)
     arms = "".join(str(arm) for each in course[:-1] for arm in each.arms)

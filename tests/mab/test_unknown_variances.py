@@ -103,6 +103,8 @@ def test_times_of_two_arms_and_of_one_arm_by_hand():
     good = time_of("adaptive", np.array([1.0, 0.9, 0.0]), np.array([2.0, 0.5, 0.1]), mab.GoodArm(0.5))
     np.testing.assert_allclose(good.value, 2 / np.log1p(0.4**2 / 0.5**2), rtol=1e-12)
     np.testing.assert_array_equal(good.allocation, [0, 1, 0])  # not the best arm, whose variance is large
+    slope = jax.grad(lambda m: time_of("adaptive", m, np.ones(2), mab.GoodArm(0.5)).value)
+    assert np.isfinite(slope(np.array([0.0, 0.1]))).all()  # no arm is good
     scaled = [time_of("plug-in", np.array(MEANS) * c, np.full(4, c), None).value for c in (1.0, 4.0)]
     known = mab.characteristic_time(mab.Gaussian(4), jnp.array(MEANS)).value
     np.testing.assert_allclose(scaled, known, rtol=1e-9)

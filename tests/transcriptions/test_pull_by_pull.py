@@ -57,7 +57,7 @@ AGAIN = {
         *("lingape, greedy, 1", "lingape, ratio, 1"),
     ),
     "linear_budget": ("peace, short", "od_linbai, 5", "lin_ts, scale"),
-    "kcenter": ("ds_ucb, leap", "ds_ts, leap", "ds_ts, cap", "ns_ts, triangle, little noise"),
+    "kcenter": ("ds_ucb, leap", "ds_ts, leap", "ns_ts, triangle, little noise"),
     "plays": ("combgame, paths", "pfws, paths", "pfws, trees, apart"),
 }
 BERNOULLI = ("eb_tci", "ttts", "tas-D", "kl_lucb", "ugape", "lil_ucb", "halving", "kl_ucb", "imed")

@@ -56,11 +56,10 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Al
         ValueError: an argument is out of range, or the arms have no known sub-Gaussian constant.
 
     **Guarantee**: P(the answer is wrong) <= delta (`is_right` of `AllGood(epsilon)`) if K >= 4 delta, since all
-    intervals then hold with that probability: for n from m to 2 m, the curve 2 sqrt(n log(x)) lies above its chord, the
-    line a + b n, which a sum of standard sub-Gaussian rewards reaches with a probability of at most exp(-2 a b) =
-    x^-1.94; summed over both sides, all octaves and arms this is below 3.41 K (delta / K)^1.94. **Cost**: O(K) per
-    round of up to three pulls.
-    **Limit**: 2^31 - 1 pulls.
+    intervals then hold with that probability: for n from m = 2^j to 2 m, the curve 2 sqrt(n log(x)) with
+    x = K (j + 1) / delta lies above its chord, the line a + b n, which a sum of standard sub-Gaussian rewards reaches
+    with a probability of at most exp(-2 a b) = x^-1.94; summed over both sides, all octaves and arms this is below
+    3.41 K (delta / K)^1.94. **Cost**: O(K) per round of up to three pulls. **Limit**: 2^31 - 1 pulls.
 
     Source: Mason, Jain, Tripathy and Nowak (2020), Finding all epsilon-good arms in stochastic bandits, (ST)^2, with
     the radius of its authors' program. The proof of its intervals is ours.

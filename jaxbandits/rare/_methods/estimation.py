@@ -44,8 +44,8 @@ def error_probability(
 
     Rewards are made likely, and the coins of a rule are not. At delta = 1e-9 EB-TCI on four arms mostly errs by one
     reward 7 to 8 standard deviations too high, whose arm then leads and is left alone by all coins until the run stops.
-    The more coins, the smaller a reward will do: long streaks, which few runs have, get the largest weights. 100,000
-    runs give 22 %, and `trust` warns of a heavy tail.
+    The more coins, the smaller a reward will do: long streaks, which few runs have, get the largest weights, and
+    `trust` warns of a heavy tail.
 
     Args:
         build: (instance, key) -> (algorithm, environment), as for `sweep`, with an instance as the task. Called with
