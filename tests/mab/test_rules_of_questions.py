@@ -109,7 +109,7 @@ def test_the_numpy_programs_of_one_good_arm_reproduce_published_pulls(arms, leve
 
 def test_chords_prove_the_intervals_of_st2():
     """The guarantee's sum over both sides and all octaves, for one of K = 4 delta arms, and its chord on one octave."""
-    b, a_part = np.sqrt(2) - 1, 2 - np.sqrt(2)  # of the chord of sqrt(n) from n = 1 to 2: a + b n
+    b, a_part = np.sqrt(2) - 1, 2 - np.sqrt(2)  # chord of sqrt(n) from n = 1 to 2: a + b n
     n = np.linspace(1, 2, 101)
     assert (np.sqrt(n) >= a_part + b * n - 1e-15).all()
     power = 2 * 4 * a_part * b  # exp(-2 a b), if the curve is 2 sqrt(n log(x))
