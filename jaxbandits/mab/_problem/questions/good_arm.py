@@ -54,7 +54,7 @@ def _characteristic_time(question: GoodArm, problem: Problem, means: Array, step
     del steps
     rates = level_costs(question, problem, jnp.ones_like(means), means)
     is_good = means > jnp.asarray(question.level, means.dtype)
-    good_rates = jnp.where(is_good, rates, -jnp.inf)  # without a good arm, the derivative of 1 / 0 would be NaN
+    good_rates = jnp.where(is_good, rates, 0)
     # The good arm that is told from the level soonest, which is the best one if all variances are equal.
     fastest = is_entry(jnp.argmax(good_rates).astype(jnp.int32), means).astype(means.dtype)
     none = time_of_arms(rates)
