@@ -9,7 +9,8 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array, Key
-from jaxbandits.numerics.random_bits import bits, uniform_from_bits
+from jaxbandits.numerics.quantile import normal_of
+from jaxbandits.numerics.random_bits import bits, uniform_from_bits, uniform_noise
 
 FEW = 32  # largest number of entries computed one by one; a longer loop costs more than it saves
 
@@ -42,7 +43,7 @@ def erf_inv(x: Array) -> Array:
 
 
 def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """Draws normal variables as `jax.random.normal` does, with the same random bits, by `erf_inv`.
+    """Draws normal variables for the samples of a rule, as `normal_noise` does, but one by one (`one_by_one`).
 
     Args:
         key: PRNG key.
@@ -52,8 +53,29 @@ def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     Returns:
         float `shape`.
     """
+    if jnp.dtype(dtype) == jnp.float64:
+        return one_by_one(normal_of, uniform_noise(key, shape, dtype).reshape(-1)).reshape(shape)
     above = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
     return jnp.asarray(math.sqrt(2), dtype) * erf_inv(jax.random.uniform(key, shape, dtype, above, 1))
+
+
+def normal_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+    """Draws normal variables for the noise of an environment: `jax.random.normal` up to rounding.
+
+    In float64 this takes XLA:CPU half as long (`quantile.normal_of`, `random_bits.uniform_noise`). In float32 it is
+    JAX's own function.
+
+    Args:
+        key: PRNG key.
+        shape: shape of the result.
+        dtype: dtype of the result, a float.
+
+    Returns:
+        float `shape`. The tails end at 8.2 standard deviations in float64, and at 5.4 in float32.
+    """
+    if jnp.dtype(dtype) != jnp.float64:
+        return jax.random.normal(key, shape, dtype)
+    return normal_of(uniform_noise(key, shape, dtype))
 
 
 def normals_and_uniforms(key: Key, n: int, m: int, dtype: jnp.dtype) -> tuple[Array, Array]:

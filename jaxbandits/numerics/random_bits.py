@@ -89,6 +89,22 @@ def uniform_in_block(key: Key, block: Array, shape: tuple[int, ...], dtype: jnp.
     return _floats(x, y, dtype).reshape(shape)
 
 
+def uniform_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
+    """Draws the numbers of `jax.random.uniform` by a hash without a loop, for the noise of an environment.
+
+    Noise is drawn for all rounds of a chunk at once and stored, so that nothing repeats the hash.
+
+    Args:
+        key: PRNG key.
+        shape: shape of the result.
+        dtype: dtype of the result, a float.
+
+    Returns:
+        float `shape`, in [0, 1).
+    """
+    return uniform_in_block(key, jnp.zeros((), jnp.uint32), shape, dtype)
+
+
 def _floats(high: Array, low: Array, dtype: Any) -> Array:
     """Converts pairs of words, uint32 (n,) each, to uniform numbers in [0, 1), float (n,)."""
     bits = high ^ low if dtype == jnp.float32 else (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)

@@ -15,6 +15,7 @@ from jaxbandits.checks import known, require
 from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bounded, number_of
 from jaxbandits.cpe._problem.instances import Instance, check_instance
 from jaxbandits.cpe._problem.problems import Problem, arm_count, float_dtype, kind_of
+from jaxbandits.numerics.normal import normal_noise
 from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
@@ -167,7 +168,7 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
             return jnp.where(is_upper, -1, 1).astype(dtype) * ndtri((small + 0.5) * 2**-24)
 
         def fresh(key: Key) -> Array:
-            return jax.random.normal(key, (K,), dtype)
+            return normal_noise(key, (K,), dtype)
 
     else:
         sample = _sampler(arms)

@@ -14,6 +14,7 @@ from jaxbandits.checks import is_concrete, known, require
 from jaxbandits.fullbandit._problem.design import Design, check_design
 from jaxbandits.fullbandit._problem.instances import Instance, check_instance
 from jaxbandits.numerics.brownian import increment
+from jaxbandits.numerics.normal import normal_noise
 from jaxbandits.streams import key_of
 
 Noise = Literal["gaussian", "bernoulli", "bernoulli_normal", "replay"]
@@ -111,7 +112,7 @@ def environment(
             support, k, Environment(lambda key: jnp.zeros(s, int), lambda key: (), respond_stream, stream)
         )
 
-    return _answering(support, k, memoryless(lambda key: jax.random.normal(key, (s,), dtype), respond))
+    return _answering(support, k, memoryless(lambda key: normal_noise(key, (s,), dtype), respond))
 
 
 def design_fields(design: Design) -> dict[str, Any]:

@@ -27,6 +27,8 @@ from jaxbandits.kcenter._problem.problem import (
 )
 from jaxbandits.kcenter._problem.tables import sum_dtype
 from jaxbandits.numerics.brownian import increment
+from jaxbandits.numerics.normal import normal_noise
+from jaxbandits.numerics.random_bits import uniform_noise
 from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
@@ -368,7 +370,7 @@ def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
 
     if problem.noise == "bernoulli":
         return memoryless(
-            lambda key: jax.random.uniform(key, shape, dtype),
+            lambda key: uniform_noise(key, shape, dtype),
             lambda action, uniform: (uniform < means_of(action)).astype(jnp.int32),
         )
 
@@ -382,7 +384,7 @@ def _noisy(instance: DistanceInstance, kind: Any) -> Environment:
         return memoryless(lambda key: key, normal_sums)
 
     return memoryless(
-        lambda key: jax.random.normal(key, shape, dtype), lambda action, normal: means_of(action) + scale * normal
+        lambda key: normal_noise(key, shape, dtype), lambda action, normal: means_of(action) + scale * normal
     )
 
 

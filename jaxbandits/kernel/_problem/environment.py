@@ -10,6 +10,7 @@ from jaxbandits.base import Algorithm, Array, Environment, Key, memoryless
 from jaxbandits.checks import require
 from jaxbandits.kernel._problem.instances import Instance, check_instance
 from jaxbandits.kernel._problem.settings import Settings
+from jaxbandits.numerics.normal import normal_noise
 from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
@@ -53,7 +54,7 @@ def environment(
         return instance.values.at[action].get(mode="clip") + instance.noise_scale * noise
 
     if stream is None:
-        return memoryless(lambda key: jax.random.normal(key, (n_agents,), dtype), respond)._replace(**said)
+        return memoryless(lambda key: normal_noise(key, (n_agents,), dtype), respond)._replace(**said)
     checks.key("stream", stream)
 
     def respond_stream(t: Array, action: Array, noise: tuple[()]) -> tuple[Array, Array]:

@@ -15,6 +15,8 @@ from jaxbandits.linear._problem.instances import Instance, checked_instance
 from jaxbandits.noises import Sampler, sampler_of
 from jaxbandits.numerics.brownian import increment
 from jaxbandits.numerics.linalg import dot
+from jaxbandits.numerics.normal import normal_noise
+from jaxbandits.numerics.random_bits import uniform_noise
 from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
@@ -155,7 +157,7 @@ def environment(
             return counting(_gaussian_sum_from(stream, kind, means, noise_scale))
         shape = () if kind is Pull else means.shape
         respond = _bridge(means, noise_scale) if kind is Bridge else _gaussian_sum(kind, means, noise_scale)
-        return answering(lambda key: jax.random.normal(key, shape, means.dtype), respond)
+        return answering(lambda key: normal_noise(key, shape, means.dtype), respond)
 
     if sampler is not None:
         one = _one_each(dot(arms, theta), noise_scale)
@@ -170,7 +172,7 @@ def environment(
         means = dot(arms, theta)
         if stream is not None:
             return counting(_single_sign_from(stream, means))
-        return answering(lambda key: jax.random.uniform(key, (), means.dtype), _single_sign(means))
+        return answering(lambda key: uniform_noise(key, (), means.dtype), _single_sign(means))
     has_64_bit = jnp.result_type(float) == jnp.float64
     require(has_64_bit, "jax_enable_x64", "be on for sums of more than one sign", has_64_bit)
     return answering(lambda key: key, _sign_sum(kind, dot(arms, theta), leap))

@@ -2,7 +2,6 @@
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits import checks
@@ -15,6 +14,7 @@ from jaxbandits.numerics import kl
 from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.binomial import UNIFORMS, binomial_of
 from jaxbandits.numerics.indexing import entries
+from jaxbandits.numerics.random_bits import uniform_noise
 
 
 @static_fields("arms", "dtype")
@@ -89,7 +89,7 @@ def beta_quantile(problem: Bernoulli, counts: Array, means: Array, z: Array) -> 
 
 def _draw(problem: Bernoulli, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem
-    return jax.random.uniform(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
+    return uniform_noise(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
 
 
 def _pay(problem: Bernoulli, noise: Array, means: Array, action: Slots, leap: int) -> Slots:

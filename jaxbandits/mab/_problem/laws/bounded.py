@@ -5,7 +5,6 @@ For every law on [0, 1], E exp(l X) <= 1 - mu + mu exp(l): bounds of Bernoulli r
 
 from typing import Any, NamedTuple
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array, Key, static_fields
@@ -15,6 +14,7 @@ from jaxbandits.mab._problem.laws.numbered import numbered
 from jaxbandits.mab._problem.laws.posterior import draw_and_uniforms
 from jaxbandits.numerics.beta import beta
 from jaxbandits.numerics.indexing import entries
+from jaxbandits.numerics.random_bits import uniform_noise
 
 
 @static_fields("arms", "dtype")
@@ -37,7 +37,7 @@ def _posterior_draws(problem: Bounded, key: Key, counts: Array, means: Array, nu
 
 def _draw(problem: Bounded, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem, leap
-    return jax.random.uniform(key, (slots,), dtype)
+    return uniform_noise(key, (slots,), dtype)
 
 
 def _pay(problem: Bounded, noise: Array, means: Array, action: Slots, leap: int) -> Slots:

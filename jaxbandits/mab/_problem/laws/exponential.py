@@ -15,6 +15,7 @@ from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.gamma import UNIFORMS, gamma_of, gamma_or_not
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.kl import exponential_kl
+from jaxbandits.numerics.random_bits import uniform_noise
 
 STEPS = 16  # steps of Newton's method for arms that differ by a margin
 
@@ -66,7 +67,7 @@ def _posterior_draws(problem: Exponential, key: Key, counts: Array, means: Array
 
 def _draw(problem: Exponential, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem
-    return jax.random.uniform(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
+    return uniform_noise(key, (slots,) if leap == 1 else (UNIFORMS, slots), dtype)
 
 
 def _pay(problem: Exponential, noise: Array, means: Array, action: Slots, leap: int) -> Slots:

@@ -15,7 +15,7 @@ from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.linalg import aligned
-from jaxbandits.numerics.normal import normal, normals_and_uniforms
+from jaxbandits.numerics.normal import normal, normal_noise, normals_and_uniforms
 from jaxbandits.streams import key_of
 
 CostName = Literal["adaptive", "plug-in"]
@@ -127,7 +127,7 @@ def _posterior_quantile(problem: Gaussian, counts: Array, means: Array, z: Array
 
 def _draw(problem: Gaussian, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem, leap
-    return jax.random.normal(key, (slots,), dtype)
+    return normal_noise(key, (slots,), dtype)
 
 
 def _pay(problem: Gaussian, noise: Array, means: Array, action: Slots, leap: int) -> Slots:

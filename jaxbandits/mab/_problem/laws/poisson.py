@@ -16,6 +16,7 @@ from jaxbandits.numerics.excess import excess_root
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.kl import poisson_kl
 from jaxbandits.numerics.poisson import UNIFORMS, poisson_of
+from jaxbandits.numerics.random_bits import uniform_noise
 
 NUMBERED = 64  # uniform numbers of a reward that cannot be asked again: all 32 proposals fail with probability 3e-20
 
@@ -78,7 +79,7 @@ def _posterior_draws(problem: Poisson, key: Key, counts: Array, means: Array, nu
 
 def _draw(problem: Poisson, key: Key, slots: int, leap: int, dtype: Any) -> Array:
     del problem, leap
-    return jax.random.uniform(key, (UNIFORMS, slots), dtype)
+    return uniform_noise(key, (UNIFORMS, slots), dtype)
 
 
 def _pay(problem: Poisson, noise: Array, means: Array, action: Slots, leap: int) -> Slots:

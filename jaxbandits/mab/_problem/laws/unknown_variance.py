@@ -13,6 +13,7 @@ from jaxbandits.mab._problem.laws.law import Slots
 from jaxbandits.numerics.gamma import UNIFORMS, gamma_or_not
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.quantile import normal_of
+from jaxbandits.numerics.random_bits import uniform_noise
 
 Noise = Array | tuple[Array, Array]  # normal numbers (slots,); with leaps also uniform ones (UNIFORMS + 1, slots)
 Paid = tuple[Array, ...]  # sums and pulls of the slots, with leaps also the sums of squared deviations, (slots,) each
@@ -26,7 +27,7 @@ def _draw(problem: Gaussian, key: Key, slots: int, leap: int, dtype: Any) -> Noi
         return gaussian.LAW.draw(UNIT, key, slots, leap, dtype)
     of_sums, of_squares = jax.random.split(key)
     normals = gaussian.LAW.draw(UNIT, of_sums, slots, leap, dtype)
-    return normals, jax.random.uniform(of_squares, (UNIFORMS + 1, slots), dtype)
+    return normals, uniform_noise(of_squares, (UNIFORMS + 1, slots), dtype)
 
 
 def _pay(problem: Gaussian, noise: Noise, means: Array, action: Slots, leap: int, *, sd: Array) -> Paid:
