@@ -77,15 +77,7 @@ def uniform_in_block(key: Key, block: Array, shape: tuple[int, ...], dtype: jnp.
     dtype = jnp.dtype(dtype)
     if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
         return jax.random.uniform(jax.random.fold_in(key, block), shape, dtype)
-    first, second = jax.random.key_data(key)
-    words = first, second, first ^ second ^ np.uint32(PARITY)
-    size = math.prod(shape)
-    x, y = jnp.full(size, block, jnp.uint32) + words[0], np.arange(size, dtype=np.uint32) + words[1]
-    for n, distances in enumerate(ROTATIONS, start=1):
-        for distance in distances:
-            x = x + y
-            y = x ^ ((y << np.uint32(distance)) | (y >> np.uint32(32 - distance)))
-        x, y = x + words[n % 3], y + words[(n + 1) % 3] + np.uint32(n)
+    x, y = _unrolled(key, block, math.prod(shape))
     return _floats(x, y, dtype).reshape(shape)
 
 
@@ -103,6 +95,27 @@ def uniform_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
         float `shape`, in [0, 1).
     """
     return uniform_in_block(key, jnp.zeros((), jnp.uint32), shape, dtype)
+
+
+def word_noise(key: Key, shape: tuple[int, ...]) -> Array:
+    """Draws words, uint32 `shape`, as `jax.random.bits` does, by a hash without a loop, for noise of environments."""
+    if not _is_threefry(key):
+        return jax.random.bits(key, shape, jnp.uint32)
+    x, y = _unrolled(key, jnp.zeros((), jnp.uint32), math.prod(shape))
+    return (x ^ y).reshape(shape)
+
+
+def _unrolled(key: Key, block: Array, size: int) -> tuple[Array, Array]:
+    """Hashes (block, 0), .., (block, size - 1): two words of each hash, uint32 (size,)."""
+    first, second = jax.random.key_data(key)
+    words = first, second, first ^ second ^ np.uint32(PARITY)
+    x, y = jnp.full(size, block, jnp.uint32) + words[0], np.arange(size, dtype=np.uint32) + words[1]
+    for n, distances in enumerate(ROTATIONS, start=1):
+        for distance in distances:
+            x = x + y
+            y = x ^ ((y << np.uint32(distance)) | (y >> np.uint32(32 - distance)))
+        x, y = x + words[n % 3], y + words[(n + 1) % 3] + np.uint32(n)
+    return x, y
 
 
 def _floats(high: Array, low: Array, dtype: Any) -> Array:

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 from jaxbandits.numerics.normal import normal, normal_noise
-from jaxbandits.numerics.random_bits import uniform_noise
+from jaxbandits.numerics.random_bits import uniform_noise, word_noise
 
 KEYS = {impl: jax.random.key(7, impl=impl) for impl in ("threefry2x32", "rbg")}
 
@@ -22,6 +22,7 @@ def test_noise_is_that_of_jax(shape, impl):
             np.testing.assert_array_equal(
                 uniform_noise(KEYS[impl], shape, dtype), jax.random.uniform(KEYS[impl], shape, dtype)
             )
+    np.testing.assert_array_equal(word_noise(KEYS[impl], shape), jax.random.bits(KEYS[impl], shape, jnp.uint32))
 
 
 @pytest.mark.parametrize("dtype", [jnp.float32, jnp.float64])

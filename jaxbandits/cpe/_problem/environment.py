@@ -16,6 +16,7 @@ from jaxbandits.cpe._problem.arms import ROUNDING, Arms, GaussianArms, check_bou
 from jaxbandits.cpe._problem.instances import Instance, check_instance
 from jaxbandits.cpe._problem.problems import Problem, arm_count, float_dtype, kind_of
 from jaxbandits.numerics.normal import normal_noise
+from jaxbandits.numerics.random_bits import word_noise
 from jaxbandits.queries import form_of
 from jaxbandits.streams import key_of
 
@@ -138,7 +139,7 @@ def _pulls(arms: Arms, slots: int, stream: Key | None) -> Environment:
         return jnp.where(pulls.arms < m, jax.vmap(sample)(jnp.minimum(pulls.arms, m - 1), noise), 0)
 
     if stream is None:
-        fresh = lambda key: _uniforms(jax.random.bits(key, (slots,), jnp.uint32), dtype)  # noqa: E731
+        fresh = lambda key: _uniforms(word_noise(key, (slots,)), dtype)  # noqa: E731
         return memoryless(fresh, answer)._replace(accepts=accepts)
 
     def respond_stream(counts: Array, pulls: Pulls, noise: tuple[()]) -> tuple[Array, Array]:
@@ -180,7 +181,7 @@ def _plays(arms: Arms | GaussianArms, stream: Key | None) -> Environment:
             return _uniforms(bits, dtype)
 
         def fresh(key: Key) -> Array:
-            return noise_from_bits(jax.random.bits(key, (K,), jnp.uint32))
+            return noise_from_bits(word_noise(key, (K,)))
 
     def respond_fresh(action: Any, noise: Array) -> Array:
         play = _check_action(action, Play)
