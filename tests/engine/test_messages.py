@@ -113,6 +113,13 @@ def test_error_within_metrics_names_it(metrics, kind):
     assert "The error is in metrics." in raised.value.__notes__
 
 
+def test_error_within_build_says_what_it_gets():
+    with pytest.raises(ValueError, match=r"must be an array of real numbers of shape") as raised:
+        sweep(lambda instance, key: (TTUCB, mab.environment(instance, TTUCB)), mab.gauss4())
+    row = "It gets one row of tasks: one entry along the first axis of each array."
+    assert f"The error is in build. {row}" in raised.value.__notes__
+
+
 def test_observation_names_what_respond_must_return():
     message = r"^respond must return mab.Rewards\(sums, times\), got float\d\d\[\] for the algorithm's idle action Pull"
     with pytest.raises(ValueError, match=message):

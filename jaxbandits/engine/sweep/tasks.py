@@ -130,7 +130,8 @@ def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment,
     Raises:
         ValueError: `build` returns something else, or asks for the value of a traced array.
     """
-    with calling("build", "of a task", "or make a sweep for each value"):
+    row = " It gets one row of tasks: one entry along the first axis of each array." if jax.tree.leaves(task) else ""
+    with calling("build", "of a task", "or make a sweep for each value", hint=row):
         built = job.build(task, key)
     is_tuple = isinstance(built, tuple) and len(built) in (2, 3)
     if not is_tuple or not all(map(isinstance, built, (Algorithm, Environment, Record))):
@@ -142,13 +143,14 @@ def build_row(job: Job, task: PyTree, key: Key) -> tuple[Algorithm, Environment,
 
 
 @contextlib.contextmanager
-def calling(name: str, of: str, otherwise: str = "") -> Iterator[None]:
+def calling(name: str, of: str, otherwise: str = "", *, hint: str = "") -> Iterator[None]:
     """Names a function of the caller in the errors that its body raises.
 
     Args:
         name: name of the argument that is the function.
         of: what the traced values are values of.
         otherwise: what can be done instead of using `jax.numpy`.
+        hint: sentence for the note that an error of the body gets.
 
     Raises:
         ValueError: the body asks for the value of a traced array, as `float`, `if` and NumPy do.
@@ -162,7 +164,7 @@ def calling(name: str, of: str, otherwise: str = "") -> Iterator[None]:
             f"{what}, got {kind}: {asked}. The values {of} are traced: use jax.numpy{otherwise and f', {otherwise}'}"
         ) from error
     except Exception as error:
-        error.add_note(f"The error is in {name}.")
+        error.add_note(f"The error is in {name}.{hint}")
         raise
 
 
