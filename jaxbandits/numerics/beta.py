@@ -1,25 +1,30 @@
 """Beta draws for shapes of at least 1: posteriors of probabilities under a uniform prior."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array, Key
 from jaxbandits.numerics.gamma import is_below, proposal
-from jaxbandits.numerics.normal import one_by_one
+from jaxbandits.numerics.indexing import entry, first_true, is_entry
+from jaxbandits.numerics.normal import FEW, one_by_one
 from jaxbandits.numerics.quantile import normal_of
-from jaxbandits.numerics.random_bits import uniform_in_block
+from jaxbandits.numerics.random_bits import uniform_entry, uniform_in_block
 
 PROPOSALS = 2  # number of proposals that are made at once, of which the first accepted one counts
 UNIFORMS = 3 * PROPOSALS  # uniform numbers for them
 TIMES = 3  # largest number of times that proposals are made
+MOST = PROPOSALS * TIMES  # largest number of proposals for one variable
 
 
 def beta(key: Key, a: Array, b: Array) -> Array:
     """Draws from Beta(a, b).
 
-    Two proposals are made for every variable, and two more only if one of them accepted neither: on a CPU for a whole
-    batch of lanes at a time, elsewhere always, since a GPU would wait for the host.
+    Of a variable's proposals the first accepted one counts. A CPU makes one for each of a few variables, then further
+    ones for the first variable of each lane that lacks one, until no lane of the batch lacks any. A GPU, which would
+    wait for the host, always makes all.
 
     Args:
         key: PRNG key.
@@ -30,15 +35,38 @@ def beta(key: Key, a: Array, b: Array) -> Array:
         float (...), in (0, 1), independent, distributed as Beta(a, b). If none of six proposals is accepted, which has
         a probability below 8e-7, reached at shapes of 1, the mean.
     """
+    on_cpu = _draw_few if 0 < a.size <= FEW else _draw_many
+    return lax.platform_dependent(a, b, cpu=partial(on_cpu, key), default=partial(_draw_all, key))
 
-    def row(block: Array) -> Array:
-        return uniform_in_block(key, block, a.shape, a.dtype)
 
-    def blocks(n: Array | int) -> Array:
-        return UNIFORMS * jnp.asarray(n, jnp.uint32) + jnp.arange(UNIFORMS, dtype=jnp.uint32)
+def _draw_few(key: Key, a: Array, b: Array) -> Array:
+    """Draws by one proposal at a time, each of which is a vector over the lanes of a batch."""
+    ones, zeros = a.reshape(-1), b.reshape(-1)
 
-    def made(numbers: Array, drawn: Array) -> Array:
-        return jnp.where(jnp.isnan(drawn), _accepted(numbers, a, b), drawn)
+    def proposed(n: Array | int, index: Array, a: Array, b: Array) -> Array:
+        # Number by number, or else XLA:CPU would hash in each of the kernels that read one.
+        return _accepted(lax.map(lambda block: uniform_entry(key, block, index, a.dtype), _blocks(n, 1)), a, b)
+
+    def is_missing(drawn: Array) -> Array:
+        return jnp.isnan(drawn) & ~jnp.isnan(ones + zeros)
+
+    def again(carry: tuple[Array, Array, Array]) -> tuple[Array, Array, Array]:
+        n, before, drawn = carry
+        index = first_true(is_missing(drawn))
+        n = jnp.where(index == before, n + 1, 1)
+        x, y = entry(ones, index), entry(zeros, index)
+        new = proposed(n, index.astype(jnp.uint32), x, y)
+        new = jnp.where(jnp.isnan(new) & (n == MOST - 1), x / (x + y), new)
+        return n, index, jnp.where(is_entry(index, drawn), new, drawn)
+
+    indices = jnp.arange(a.size, dtype=jnp.uint32)
+    first = lax.map(lambda each: proposed(0, *each), (indices, ones, zeros))
+    start = jnp.zeros((), jnp.int32), jnp.full((), -1, jnp.int32), first
+    return lax.while_loop(lambda carry: jnp.any(is_missing(carry[2])), again, start)[2].reshape(a.shape)
+
+
+def _draw_many(key: Key, a: Array, b: Array) -> Array:
+    """Draws by two proposals at a time for all variables, as often as one lacks any."""
 
     def is_missing(carry: tuple[Array, Array]) -> Array:
         n, drawn = carry
@@ -46,19 +74,25 @@ def beta(key: Key, a: Array, b: Array) -> Array:
 
     def again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         n, drawn = carry
-        # Row by row, or else XLA:CPU would hash in each of the kernels that read a number.
-        return n + 1, made(lax.map(row, blocks(n)), drawn)
+        uniform = lax.map(lambda block: uniform_in_block(key, block, a.shape, a.dtype), _blocks(n, PROPOSALS))
+        return n + 1, jnp.where(jnp.isnan(drawn), _accepted(uniform, a, b), drawn)
 
-    def until_drawn(drawn: Array) -> Array:
-        return lax.while_loop(is_missing, again, (jnp.zeros((), jnp.int32), drawn))[1]
-
-    def always(drawn: Array) -> Array:
-        for n in range(TIMES):
-            drawn = made(jax.vmap(row)(blocks(n)), drawn)
-        return drawn
-
-    drawn = lax.platform_dependent(jnp.full_like(a, jnp.nan), cpu=until_drawn, default=always)
+    drawn = lax.while_loop(is_missing, again, (jnp.zeros((), jnp.int32), jnp.full_like(a, jnp.nan)))[1]
     return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
+
+
+def _draw_all(key: Key, a: Array, b: Array) -> Array:
+    """Draws by all proposals."""
+    drawn = jnp.full_like(a, jnp.nan)
+    for n in range(TIMES):
+        uniform = jax.vmap(lambda block: uniform_in_block(key, block, a.shape, a.dtype))(_blocks(n, PROPOSALS))
+        drawn = jnp.where(jnp.isnan(drawn), _accepted(uniform, a, b), drawn)
+    return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
+
+
+def _blocks(n: Array | int, proposals: int) -> Array:
+    """Returns the blocks of uniform numbers for the n-th proposals, so many at once."""
+    return 3 * proposals * jnp.asarray(n, jnp.uint32) + jnp.arange(3 * proposals, dtype=jnp.uint32)
 
 
 def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
@@ -86,9 +120,9 @@ def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
 
 
 def _accepted(uniform: Array, a: Array, b: Array) -> Array:
-    """Returns the first accepted proposal, otherwise NaN."""
+    """Returns the first accepted one of the proposals by uniform numbers (3 n, ...), otherwise NaN."""
     drawn = jnp.full_like(a, jnp.nan)
-    for n in reversed(range(PROPOSALS)):
+    for n in reversed(range(uniform.shape[0] // 3)):
         of_a, of_b, coin = uniform[3 * n : 3 * n + 3]
         share, log_chance = _proposed(normal_of(of_a), normal_of(of_b), a, b)
         drawn = jnp.where(is_below(coin, log_chance), share, drawn)

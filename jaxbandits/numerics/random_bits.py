@@ -77,8 +77,25 @@ def uniform_in_block(key: Key, block: Array, shape: tuple[int, ...], dtype: jnp.
     dtype = jnp.dtype(dtype)
     if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
         return jax.random.uniform(jax.random.fold_in(key, block), shape, dtype)
-    x, y = _unrolled(key, block, math.prod(shape))
-    return _floats(x, y, dtype).reshape(shape)
+    entries = np.arange(math.prod(shape), dtype=np.uint32)
+    words = _unrolled(key, jnp.full(entries.shape, block, jnp.uint32), entries)
+    return _floats(*words, dtype).reshape(shape)
+
+
+def uniform_entry(key: Key, block: Array, entry: Array, dtype: jnp.dtype) -> Array:
+    """Draws one number of `uniform_in_block`, float ().
+
+    Args:
+        key: PRNG key.
+        block: uint32 (), number of a block.
+        entry: uint32 (), place of the number in the block. With other generators than threefry, JAX's default, it is
+            another number than the block's own, but the same in every call.
+        dtype: dtype of the result, a float.
+    """
+    dtype = jnp.dtype(dtype)
+    if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
+        return jax.random.uniform(jax.random.fold_in(jax.random.fold_in(key, block), entry), (), dtype)
+    return _floats(*_unrolled(key, block, entry), dtype)
 
 
 def uniform_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
@@ -101,15 +118,16 @@ def word_noise(key: Key, shape: tuple[int, ...]) -> Array:
     """Draws words, uint32 `shape`, as `jax.random.bits` does, by a hash without a loop, for noise of environments."""
     if not _is_threefry(key):
         return jax.random.bits(key, shape, jnp.uint32)
-    x, y = _unrolled(key, jnp.zeros((), jnp.uint32), math.prod(shape))
+    entries = np.arange(math.prod(shape), dtype=np.uint32)
+    x, y = _unrolled(key, np.zeros_like(entries), entries)
     return (x ^ y).reshape(shape)
 
 
-def _unrolled(key: Key, block: Array, size: int) -> tuple[Array, Array]:
-    """Hashes (block, 0), .., (block, size - 1): two words of each hash, uint32 (size,)."""
+def _unrolled(key: Key, block: Array | np.ndarray, entry: Array | np.ndarray) -> tuple[Array, Array]:
+    """Hashes pairs of numbers, uint32 (...): two words of each hash, uint32 (...)."""
     first, second = jax.random.key_data(key)
     words = first, second, first ^ second ^ np.uint32(PARITY)
-    x, y = jnp.full(size, block, jnp.uint32) + words[0], np.arange(size, dtype=np.uint32) + words[1]
+    x, y = block + words[0], entry + words[1]
     for n, distances in enumerate(ROTATIONS, start=1):
         for distance in distances:
             x = x + y
@@ -119,7 +137,7 @@ def _unrolled(key: Key, block: Array, size: int) -> tuple[Array, Array]:
 
 
 def _floats(high: Array, low: Array, dtype: Any) -> Array:
-    """Converts pairs of words, uint32 (n,) each, to uniform numbers in [0, 1), float (n,)."""
+    """Converts pairs of words, uint32 (...) each, to uniform numbers in [0, 1), float (...)."""
     bits = high ^ low if dtype == jnp.float32 else (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)
     kind, digits = bits.dtype, jnp.finfo(dtype).nmant
     one = np.ones((), dtype).view(kind)

@@ -1,10 +1,12 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from scipy import special, stats
 
-from jaxbandits.numerics.beta import UNIFORMS, beta, beta_or_nan
+from jaxbandits.numerics.beta import UNIFORMS, _draw_all, _draw_few, _draw_many, beta, beta_or_nan
 
 SHAPES = ((1.0, 1.0), (1.0, 50.0), (3.0, 5.0), (300.0, 700.0), (1e6, 1e6))
 MORE_SHAPES = ((2.0, 1.0), (30.0, 2.0), (1.0, 1e4), (1e4, 1e4), (1.0, 1e6), (1e6, 3.0))
@@ -57,6 +59,16 @@ def test_draws_in_a_batch_are_those_of_each_lane():
     together = jax.jit(jax.vmap(beta))(keys, a, a)
     for n in range(0, 256, 64):
         np.testing.assert_allclose(together[n], draw(keys[n], a[n], a[n]), rtol=1e-14)  # another program rounds anew
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_all_ways_draw_the_same_numbers(dtype):
+    """One proposal at a time or several: the first accepted one counts. Some 40 of 1,000 variables need a third one."""
+    keys = jax.random.split(jax.random.key(4), 2000)
+    a, b = jnp.array([1, 1, 1, 40], dtype), jnp.array([1, 2, 500, 3], dtype)
+    few, many, each = (jax.jit(jax.vmap(partial(way, a=a, b=b)))(keys) for way in (_draw_few, _draw_many, _draw_all))
+    np.testing.assert_allclose(few, each, rtol=0, atol=4 * jnp.finfo(dtype).eps)
+    np.testing.assert_allclose(many, each, rtol=0, atol=4 * jnp.finfo(dtype).eps)
 
 
 def test_draws_are_independent():
