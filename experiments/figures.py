@@ -18,6 +18,7 @@ STYLES = (
     {"marker": "v", "linestyle": (0, (5, 1, 1, 1, 1, 1)), "color": "#7d6608"},
     {"marker": "P", "linestyle": (0, (1, 1)), "color": "#555555"},
     {"marker": "X", "linestyle": (0, (3, 1)), "color": "#d68910"},
+    {"marker": "*", "linestyle": (0, (8, 2)), "color": "#148f9f"},
 )
 COLORS = tuple(style["color"] for style in STYLES)
 LOOK = {

@@ -43,9 +43,8 @@ def run(options: Settings) -> Report:
 
     def draw(figure) -> None:
         panels = split(figure, (8.4, 4.2), 1, 2, sharey=True)
-        styles = [*STYLES, {"marker": "*", "linestyle": "-", "color": "#777777"}]
         for axes, rule in zip(panels, RULES, strict=True):
-            for name, style in zip(names, styles, strict=False):
+            for name, style in zip(names, STYLES, strict=False):
                 axes.plot(blocks, [speed[name, rule, block] for block in blocks], label=name, mfc="w", **style)
             axes.plot(blocks, blocks, color="k", lw=1, label="every slot filled")
             axes.set(xscale="log", yscale="log", xlabel="block, slots of a round", title=rule)
