@@ -55,7 +55,7 @@ def streams(key: Key) -> Streams:
         >>> noise = environment.noise(jax.random.fold_in(streams(key).noise, 0))
         >>> first = jax.tree.map(lambda x: x[0], tape.actions)
         >>> observation, memory = environment.respond(environment.init(key), first, noise)
-        >>> print(observation == tape.observations[0], memory)
+        >>> print(jax.numpy.isclose(observation, tape.observations[0]), memory)
         True ()
     """
     checks.key("key", key)
