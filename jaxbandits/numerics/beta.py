@@ -22,9 +22,9 @@ MOST = PROPOSALS * TIMES  # largest number of proposals for one variable
 def beta(key: Key, a: Array, b: Array) -> Array:
     """Draws from Beta(a, b).
 
-    Of a variable's proposals the first accepted one counts. A CPU makes one for each of a few variables, then further
-    ones for the first variable of each lane that lacks one, until no lane of the batch lacks any. A GPU, which would
-    wait for the host, always makes all.
+    Of a variable's proposals the first accepted one counts. A CPU makes one for each variable, then further ones for
+    the first variable of each lane that lacks one, until no lane of the batch lacks any. For more than 32 variables it
+    makes two for each, as often as one lacks any. A GPU, which would wait for the host, always makes all six.
 
     Args:
         key: PRNG key.
