@@ -7,6 +7,7 @@ arms 57 and 33, on 20 arms 172 and 94; TTUCB on 4 Gaussian arms 163 and 65.
 """
 
 from functools import reduce
+from itertools import accumulate
 
 import jax
 import jax.numpy as jnp
@@ -37,8 +38,25 @@ def smallest(values: Array) -> Array:
     return reduce(jnp.minimum, _parts(values)) if values.shape[0] <= FEW else jnp.min(values)
 
 
+def running_sums(values: Array) -> Array:
+    """Returns the sums of the first 1, 2, ... n values of (n,), in this order of additions if they are few."""
+    if values.shape[0] > FEW:
+        return jnp.cumsum(values)
+    return jnp.stack(list(accumulate(_parts(values))))
+
+
+def row_sums(values: Array) -> Array:
+    """Returns the sum of each row of (n, m), float (n,)."""
+    return reduce(jnp.add, _parts(values.T)) if values.shape[1] <= FEW else jnp.sum(values, axis=1)
+
+
+def row_maxima(values: Array) -> Array:
+    """Returns the largest value of each row of (n, m), (n,); NaN if one is NaN."""
+    return reduce(jnp.maximum, _parts(values.T)) if values.shape[1] <= FEW else jnp.max(values, axis=1)
+
+
 def _parts(values: Array) -> list[Array]:
-    """Returns the entries of (n,) as a list."""
+    """Returns the entries of an array along its first axis."""
     return [lax.index_in_dim(values, i, keepdims=False) for i in range(values.shape[0])]
 
 
@@ -138,6 +156,12 @@ def first_smallest(values: Array) -> Array:
 
 
 def smallest_entry(values: Array) -> tuple[Array, Array]:
-    """Returns the first index of the smallest value of (n,), int32 (), and the value."""
+    """Returns the first index of the smallest value of (n,), int32 (), and the value; any index if one is NaN."""
     values = settled(values)
-    return first_smallest(values), jnp.min(values)
+    if values.shape[0] > FEW:
+        return first_smallest(values), jnp.min(values)
+    parts = _parts(values)
+    index, value = jnp.zeros((), jnp.int32), parts[0]
+    for i, part in enumerate(parts[1:], 1):
+        index, value = jnp.where(part < value, i, index), jnp.minimum(part, value)
+    return index, value

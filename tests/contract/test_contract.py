@@ -4,12 +4,11 @@ All plain runs of a case are lanes of one program: seeds, budgets, a lane that o
 hyperparameter that may be a tracer one lane in which it has another value. A choice, which changes the program, is
 compiled by itself.
 
-A case costs seconds of compiling, and there are some seventy: a `FEW` are looked at always, one to three a family, and
-all with the `wide` tests, which whoever adds or changes an algorithm runs (`-k NAME -m "not slow"`). There, too, are
-float32 for the few, the choices, and variants of an algorithm. `testing.check` takes longest, and mostly shows again
-what the lanes of the one program have shown: the few and the variants have it with the `wide` tests, all with the
-`thorough` ones. That every algorithm draws the numbers that it should, and stops where it should, is always held
-against its transcription.
+A case costs seconds of compiling, and there are some eighty: a `FEW` are looked at always, one to three a family, and
+all with the `wide` tests, which whoever adds or changes an algorithm runs (`-k NAME -m "not slow"`). There, too, is
+float32 for the few. `testing.check` takes longest, and mostly shows again what the lanes of the one program have shown:
+the few have it with the `wide` tests, all and their variants with the `thorough` ones, as are the choices. That every
+algorithm draws the numbers that it should, and stops where it should, is always held against its transcription.
 """
 
 import functools
@@ -57,6 +56,12 @@ def thorough_but_few(name):
     return (wide if name in FEW else thorough)(name)
 
 
+def marks_of(case, marks):
+    """Returns the marks of a case, given those of cases that are no variants."""
+    variant = thorough if marks in (thorough, thorough_but_few) else wide
+    return variant if case.is_variant else marks
+
+
 def each(*names, of=lambda case: [()], marks=wide_but_few, among=tuple(CASES)):
     """Parametrizes every case; parameters of one case run in one process, which compiles its programs once."""
     return pytest.mark.parametrize(
@@ -66,7 +71,7 @@ def each(*names, of=lambda case: [()], marks=wide_but_few, among=tuple(CASES)):
                 name,
                 *more,
                 id="-".join(map(str, (name, *more[:1]))),
-                marks=[pytest.mark.xdist_group(f"contract, {name}"), *(wide(name) if case.is_variant else marks(name))],
+                marks=[pytest.mark.xdist_group(f"contract, {name}"), *marks_of(case, marks)(name)],
             )
             for name, case in CASES.items()
             if name in among
@@ -80,7 +85,7 @@ MAIN = tuple(name for name, case in CASES.items() if not case.is_variant)
 every_case = each(among=MAIN)
 every_dtype = each("dtype", of=lambda case: [(dtype,) for dtype in case.dtypes], marks=lambda name: [])
 every_number = each("number", of=lambda case: [(number,) for number in case.numbers], among=MAIN)
-every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=wide)
+every_choice = each("choice", "value", of=lambda case: list(case.choices.items()), marks=thorough)
 every_case_thoroughly = each(marks=thorough_but_few)
 every_few = each(marks=lambda name: [], among=FEW)
 every_swept = each(marks=lambda name: [] if name in SWEPT else wide(name), among=FEW)
@@ -310,6 +315,7 @@ def test_every_choice_changes_the_program(name, choice, value):
     assert first[0] != other[0] or differ(first[1], other[1])
 
 
+@pytest.mark.thorough
 @pytest.mark.wide
 def test_a_program_is_traced_twice_to_the_same_text():
     """So that a choice which is ignored fails above."""

@@ -52,6 +52,7 @@ def test_shifted_points_are_uniform_in_the_ball():
     assert np.all(np.abs(ours.mean(axis=0) - theirs.mean(axis=0)) <= 5 * error + 1e-12)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_mean_plays_of_the_published_graphs():
     """2076 +- 40 and 1969 +- 36 in the runs of another implementation, in Numba."""

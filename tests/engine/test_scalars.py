@@ -31,7 +31,8 @@ ALWAYS = ("clucb",)
 WIDELY = ("track-and-stop", "rage", "pfws", "duets", "fws", "ds-ts", "ds-random", "tas-top")
 # Several rounds per turn, as users run them. Without optimisation, a lane or two of the first two differ, because
 # logarithms do.
-OPTIMISED = ("kl-lucb", "ns-ts", "lingape", "coci")
+SLOW, LONGEST = [pytest.mark.slow], [pytest.mark.slow, pytest.mark.thorough]
+OPTIMISED = {"kl-lucb": SLOW, "ns-ts": LONGEST, "lingape": SLOW, "coci": SLOW}
 
 
 def lane_of(name, scalars=False):
@@ -87,7 +88,7 @@ def assert_alike(expected, ours, parted=0):
     [
         *ALWAYS,
         *[pytest.param(name, marks=[pytest.mark.wide, pytest.mark.thorough]) for name in WIDELY],
-        *[pytest.param(name, marks=[pytest.mark.slow]) for name in OPTIMISED],
+        *[pytest.param(name, marks=marks) for name, marks in OPTIMISED.items()],
     ],
 )
 def test_rounds_by_scalars_are_those_by_arrays(name, monkeypatch):

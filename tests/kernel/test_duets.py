@@ -213,6 +213,7 @@ def test_first_synchronisation_by_hand():
     assert abs(cost.mean() - (expected * (d + 2) + 1)) < 4 * cost.std() / np.sqrt(lanes_)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_long_float32_runs_reach_the_horizon():
     # Factors are as large as in a run of the paper: for 220 draws, rounding must leave every pivot positive.

@@ -163,8 +163,14 @@ EXAMPLES = {
 }
 
 
+# A minute or two each; other examples have the same rule or the same share.
+LONGEST = ("ttts", "ttts-ones", "t3c-ids", "tas-c")
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.thorough] if name in LONGEST else []) for name in EXAMPLES]
+)
 def test_mean_stopping_times(name):
     make, factory, mean, error = EXAMPLES[name]
     # TTTS makes many draws per round, so it gets fewer runs.

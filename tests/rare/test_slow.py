@@ -40,7 +40,7 @@ def agree(result, events, runs):
 @pytest.mark.parametrize(
     ("factory", "means", "delta"),
     [
-        (mab.t3c, (0.2, 1.0, 0.5), 0.1),
+        pytest.param(mab.t3c, (0.2, 1.0, 0.5), 0.1, marks=pytest.mark.thorough),
         (mab.tas, (0.6, 0.0, 1.0), 0.1),
     ],
 )
@@ -52,7 +52,14 @@ def test_error_of_a_rule_agrees_with_plain_runs(factory, means, delta):
     assert agree(result, wrong.sum(), runs)
 
 
-@pytest.mark.parametrize("question", [mab.TopM(2), mab.GoodArm(0.8), mab.AllGood(0.45)])
+@pytest.mark.parametrize(
+    "question",
+    [
+        pytest.param(mab.TopM(2), marks=pytest.mark.thorough),
+        mab.GoodArm(0.8),
+        pytest.param(mab.AllGood(0.45), marks=pytest.mark.thorough),
+    ],
+)
 def test_error_of_an_answer_to_another_question_agrees_with_plain_runs(question):
     instance, runs = mab.gaussian((1.0, 0.7, 0.2, 0.0)), 50_000
     build = rule(mab.eb_tc, 0.2, question=question, leader_share="ids")
@@ -62,7 +69,7 @@ def test_error_of_an_answer_to_another_question_agrees_with_plain_runs(question)
     assert agree(result, ((columns["status"] == Status.STOPPED) & ~np.asarray(right)).sum(), runs)
 
 
-@pytest.mark.parametrize("question", [linear.TopM(2), linear.Above(0.25)])
+@pytest.mark.parametrize("question", [pytest.param(linear.TopM(2), marks=pytest.mark.thorough), linear.Above(0.25)])
 def test_error_of_an_answer_to_another_linear_question_agrees_with_plain_runs(question):
     arms = np.array([[1.0, 0.0], [0.0, 1.0], [0.6, 0.8]])
     instance, runs = linear.Instance(arms, np.array([1.0, 0.0]), np.array(1.0)), 50_000

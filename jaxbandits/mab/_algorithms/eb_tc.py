@@ -82,7 +82,7 @@ def eb_tc(
                 return directed_arm(problem, question, estimates, coin(key, dtype))
             members = largest(question.m, estimates.means)
             return swapped_arm(
-                problem, estimates, members=members, share=leader_share, penalty=0, uniform=coin(key, dtype)
+                problem, question, estimates, members=members, share=leader_share, penalty=0, uniform=coin(key, dtype)
             )
 
         return algorithm_from_question(

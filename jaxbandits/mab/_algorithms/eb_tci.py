@@ -51,7 +51,7 @@ def eb_tci(
             del state
             members, uniform = largest(m, estimates.means), coin(key, dtype)
             return swapped_arm(
-                problem, estimates, members=members, share=leader_share, penalty=PENALTY, uniform=uniform
+                problem, question, estimates, members=members, share=leader_share, penalty=PENALTY, uniform=uniform
             )
 
         return algorithm_from_question(

@@ -62,7 +62,9 @@ def t3c(
                 measured, key, counts=estimates.counts, means=estimates.means, number=1
             )
             members = largest(m, unfused(draw))
-            return swapped_arm(problem, estimates, members=members, share=leader_share, penalty=0, uniform=uniforms[0])
+            return swapped_arm(
+                problem, question, estimates, members=members, share=leader_share, penalty=0, uniform=uniforms[0]
+            )
 
         return algorithm_from_question(
             problem, question, pull_of, delta=delta, threshold=threshold, every=every, start=start

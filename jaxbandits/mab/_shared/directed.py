@@ -5,11 +5,12 @@ import jax.numpy as jnp
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, measured_problem
 from jaxbandits.mab._problem.questions.asked import Question, kind_of
-from jaxbandits.mab._problem.questions.top_m import cheapest_swap, swap_costs
+from jaxbandits.mab._problem.questions.top_m import cheapest_swap, swaps
 from jaxbandits.mab._shared.confidence import leader_share_at
-from jaxbandits.mab._shared.frame import Estimates, Proposal, argmax
+from jaxbandits.mab._shared.frame import Estimates, Proposal
 from jaxbandits.mab._shared.top_two import Pair, tossed
-from jaxbandits.numerics.indexing import is_entry
+from jaxbandits.numerics.indexing import first_true, is_entry, running_sums
+from jaxbandits.questions import TopM
 
 
 def directed_arm(problem: Problem, question: Question, estimates: Estimates, uniform: Array) -> Proposal:
@@ -26,18 +27,19 @@ def directed_arm(problem: Problem, question: Question, estimates: Estimates, uni
     """
     problem = measured_problem(problem, estimates.variances)
     nearest = kind_of(question).nearest(question, problem, estimates.counts, estimates.means)
-    total = jnp.sum(nearest.parts)
-    exceeds = jnp.cumsum(nearest.parts) > uniform * total
+    sums = running_sums(nearest.parts)
+    total, is_nearest = sums[-1], is_entry(nearest.arm, nearest.parts)
+    arm = first_true(jnp.where(total > 0, sums > uniform * total, is_nearest))
 
     def shares() -> Array:
-        alone = is_entry(nearest.arm, nearest.parts).astype(total.dtype)
-        return jnp.where(total > 0, nearest.parts / total, alone)
+        return jnp.where(total > 0, nearest.parts / total, is_nearest.astype(total.dtype))
 
-    return Proposal(jnp.where(total > 0, argmax(exceeds), nearest.arm), shares)
+    return Proposal(arm, shares)
 
 
 def swapped_arm(
     problem: Problem,
+    question: TopM,
     estimates: Estimates,
     *,
     members: Array,
@@ -49,8 +51,9 @@ def swapped_arm(
 
     Args:
         problem: kind of the rewards.
+        question: the size m of the set.
         estimates: estimates of all arms.
-        members: bool (K,), the set.
+        members: bool (K,), a set of m arms.
         share: probability of the arm inside, () in (0, 1) or "ids".
         penalty: factor of log(N_i N_j / (N_i + N_j)), which is added to the cost of a pair.
         uniform: float (), the coin.
@@ -58,10 +61,12 @@ def swapped_arm(
     Returns:
         Proposal.
     """
-    counts = estimates.counts
-    costs = swap_costs(measured_problem(problem, estimates.variances), members, counts, estimates.means)
+    measured = measured_problem(problem, estimates.variances)
+    every = swaps(measured, question, members, estimates.counts, estimates.means)
+    costs = every.costs
     if penalty:
-        costs = costs + penalty * jnp.log(counts[:, None] * counts[None] / (counts[:, None] + counts[None]))
-    swap = cheapest_swap(costs)
+        inside, outside = every.pulls
+        costs = costs + penalty * jnp.log(inside * outside / (inside + outside))
+    swap = cheapest_swap(every, costs)
     share = leader_share_at(problem, share, estimates, swap.inside, swap.outside)
     return tossed(Pair(swap.inside, swap.outside), share, uniform, problem.arms)

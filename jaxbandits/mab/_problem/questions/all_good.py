@@ -13,9 +13,9 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, divergence, has_unknown_variances, law_of, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import moved_divergences, pair_of, placed
+from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, pair_of, placed
 from jaxbandits.mab._problem.questions.times import time_of
-from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
+from jaxbandits.numerics.indexing import entry, is_entry, row_maxima, row_sums, smallest_entry
 from jaxbandits.numerics.roots import bracketed_root
 from jaxbandits.questions import checked_set
 
@@ -61,7 +61,8 @@ def fall_divergences(problem: Problem, epsilon: Array, counts: Array, means: Arr
     Returns:
         float (K, K) each, entry (a, b) for the arms a and b: kl(m_a, x) and kl(m_b, x + epsilon).
     """
-    return moved_divergences(problem, *pair_of(Sample(counts, means)), epsilon)
+    sample = Sample(counts, means)
+    return moved_divergences(problem, *pair_of(sample, sample), epsilon)
 
 
 def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
@@ -90,9 +91,9 @@ def _rises_to(problem: Problem, epsilon: Array, counts: Array, means: Array) -> 
     # For Gaussian arms the slope of the cost is the smallest of linear functions, one for each set of arms that come
     # down. So its root is the largest of their roots, and the best set has the arms above some mean.
     is_above = (means[None] >= means[:, None]).astype(means.dtype)
-    number, total = jnp.sum(is_above * counts[None], axis=1), jnp.sum(is_above * (counts * (means - epsilon))[None], 1)
+    number, total = row_sums(is_above * counts[None]), row_sums(is_above * (counts * (means - epsilon))[None])
     pooled = ((counts * means)[:, None] + total[None]) / (counts[:, None] + number[None])
-    x = jnp.maximum(means, jnp.max(pooled, axis=1))
+    x = jnp.maximum(means, row_maxima(pooled))
     if law.is_location:
         return x
 
@@ -117,8 +118,8 @@ def _rises_to(problem: Problem, epsilon: Array, counts: Array, means: Array) -> 
     return bracketed_root(slope, jnp.maximum(best - width, means), jnp.minimum(best + width, top), best)
 
 
-def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> tuple[Array, Array, Array]:
-    """Computes the costs of all alternatives of arm a in row a, (K, K), then the two parts of falls, (K, K) each.
+def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> Array:
+    """Computes the costs of all alternatives of arm a in row a, float (K, K).
 
     A fall is at the column of its b; a rise is in the first column. Other entries are inf.
     """
@@ -126,33 +127,31 @@ def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> 
     is_good = _answer(question, problem, counts, means)[:, None]
     first, second = fall_divergences(problem, epsilon, counts, means)
     first, second = counts[:, None] * first, counts[None] * second
-    rise = jnp.sum(counts[None] * rise_divergences(problem, epsilon, counts, means), axis=1)
+    rise = row_sums(counts[None] * rise_divergences(problem, epsilon, counts, means))
     falls = jnp.where(jnp.eye(K, dtype=bool), jnp.inf, first + second)
     rises = jnp.where(jnp.arange(K)[None] == 0, rise[:, None], jnp.inf)
-    return jnp.where(is_good, falls, rises), first, second
+    return jnp.where(is_good, falls, rises)
 
 
 def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Array) -> Alternatives:
     # DEVIATION: a fall moves two arms, and could be held against a threshold of two. A rise moves any number, so both
     # are held against a threshold of all arms, which is proved for both at once.
-    costs = _costs(question, problem, counts, means)[0].reshape(-1)
+    costs = _costs(question, problem, counts, means).reshape(-1)
     everyone = jnp.ones((costs.size, means.shape[0]), means.dtype)
     return alternatives_of(costs, everyone * counts[None], everyone * means[None])
 
 
 def _nearest(question: AllGood, problem: Problem, counts: Array, means: Array) -> Nearest:
-    costs, first, second = _costs(question, problem, counts, means)
-    K = means.shape[0]
-    index, cost = smallest_entry(costs.reshape(-1))
+    epsilon, K = _margin(question, means), means.shape[0]
+    index, cost = smallest_entry(_costs(question, problem, counts, means).reshape(-1))
     a, b = index // K, index % K
     is_good = entry(_answer(question, problem, counts, means).astype(jnp.int32), a) > 0
-
-    def at(values: Array) -> Array:
-        return jnp.sum(jnp.where(is_entry(a, means)[:, None] & is_entry(b, means)[None], values, 0))
-
-    fall = jnp.where(is_entry(a, means), at(first), jnp.where(is_entry(b, means), at(second), 0))
-    rises = counts[None] * rise_divergences(problem, _margin(question, means), counts, means)
-    rise = jnp.sum(jnp.where(is_entry(a, means)[:, None], rises, 0), axis=0)
+    sample, is_a = Sample(counts, means), is_entry(a, means)
+    falling, other = at_arm(sample, a), at_arm(sample, b)
+    first, second = moved_divergences(problem, falling, other, epsilon)
+    fall = jnp.where(is_a, falling.pulls * first, jnp.where(is_entry(b, means), other.pulls * second, 0))
+    x = entry(_rises_to(problem, epsilon, counts, means), a)
+    rise = counts * divergence(problem, means, jnp.where(is_a, x, jnp.minimum(means, x + epsilon)))
     return Nearest(cost, jnp.where(is_good, fall, rise), a)
 
 

@@ -84,9 +84,9 @@ def _divergence(problem: Problem, sample: Sample, q: Array) -> Array:
     return divergence(problem, sample.mean, q)
 
 
-def pair_of(sample: Sample) -> tuple[Sample, Sample]:
-    """Returns the statistics of arms i and j, for all pairs (i, j) of a table (K, K)."""
-    return jax.tree.map(lambda x: x[:, None], sample), jax.tree.map(lambda x: x[None], sample)
+def pair_of(rows: Sample, columns: Sample) -> tuple[Sample, Sample]:
+    """Returns the statistics of both arms of all pairs (i, j) of a table, (r, 1) and (1, c)."""
+    return jax.tree.map(lambda x: x[:, None], rows), jax.tree.map(lambda x: x[None], columns)
 
 
 def at_arm(sample: Sample, arm: Array) -> Sample:

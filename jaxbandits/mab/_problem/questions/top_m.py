@@ -2,6 +2,7 @@
 
 from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
@@ -16,8 +17,20 @@ from jaxbandits.mab._problem.questions.pairs import (
     pooled_costs,
 )
 from jaxbandits.mab._problem.questions.times import time_of
-from jaxbandits.numerics.indexing import is_entry, smallest_entry
+from jaxbandits.numerics.indexing import entries, entry, is_entry, smallest_entry
 from jaxbandits.questions import TopM, check_m, checked_set, largest
+
+
+class Swaps(NamedTuple):
+    """Swaps of an arm inside a set and an arm outside it.
+
+    The smaller side is listed, n arms; the other has a place for each of the K arms, and `inf` where one is not of it.
+    """
+
+    inside: Array  # int32 (r,), arms of the rows; r, c = n, K or K, n
+    outside: Array  # int32 (c,), arms of the columns
+    costs: Array  # float (r, c)   smallest cost of means with lambda_i <= lambda_j, 0 where m_i <= m_j already
+    pulls: tuple[Array, Array]  # float (r, 1), (1, c), of both arms
 
 
 class Swap(NamedTuple):
@@ -28,28 +41,45 @@ class Swap(NamedTuple):
     cost: Array  # float ()
 
 
-def swap_costs(problem: Problem, members: Array, counts: Array, means: Array) -> Array:
-    """Computes the cost of each swap, float (K, K).
+def swaps(problem: Problem, question: TopM, members: Array, counts: Array, means: Array) -> Swaps:
+    """Computes the cost of every swap.
 
     Args:
         problem: kind of the rewards.
-        members: bool (K,), a set of arms.
+        question: the size m of the set.
+        members: bool (K,), a set of m arms.
         counts: float (K,).
         means: float (K,).
 
     Returns:
-        Entry (i, j), for i in the set and j outside: the smallest cost of means with lambda_i <= lambda_j, 0 where
-        m_i <= m_j already; inf elsewhere.
+        Swaps.
     """
-    costs = pooled_costs(problem, *pair_of(sample_of(problem, counts, means)))
-    return jnp.where(members[:, None] & ~members[None], costs, jnp.inf)
+    K, m = problem.arms, question.m
+    every, sample = jnp.arange(K, dtype=jnp.int32), sample_of(problem, counts, means)
+    is_listed = members if 2 * m <= K else ~members
+    listed = _in_order(is_listed, min(m, K - m))
+    at_listed = jax.tree.map(lambda x: entries(x, listed), sample)
+    if 2 * m <= K:
+        arms, pair, is_swap = (listed, every), pair_of(at_listed, sample), ~is_listed[None]
+    else:
+        arms, pair, is_swap = (every, listed), pair_of(sample, at_listed), ~is_listed[:, None]
+    costs = jnp.where(is_swap, pooled_costs(problem, *pair), jnp.inf)
+    return Swaps(*arms, costs, (pair[0].pulls, pair[1].pulls))
 
 
-def cheapest_swap(costs: Array) -> Swap:
-    """Returns the swap with the smallest entry (K, K); among several, the lowest arm inside, then outside."""
-    K = costs.shape[0]
+def _in_order(mask: Array, n: int) -> Array:
+    """Returns the indices of the n entries that hold, in order, int32 (n,)."""
+    arms = jnp.arange(mask.shape[0], dtype=jnp.int32)
+    before = jnp.sum(mask[None] & (arms[None] < arms[:, None]), axis=1, dtype=jnp.int32)
+    is_at = mask[None] & (before[None] == jnp.arange(n, dtype=jnp.int32)[:, None])
+    return jnp.sum(jnp.where(is_at, arms[None], 0), axis=1, dtype=jnp.int32)
+
+
+def cheapest_swap(swaps: Swaps, costs: Array) -> Swap:
+    """Returns the swap with the smallest entry of costs (r, c); of several, the lowest arm inside, then outside."""
+    columns = costs.shape[1]
     index, cost = smallest_entry(costs.reshape(-1))
-    return Swap(index // K, index % K, cost)
+    return Swap(entry(swaps.inside, index // columns), entry(swaps.outside, index % columns), cost)
 
 
 def _check(question: TopM, problem: Problem, name: str) -> None:
@@ -62,16 +92,18 @@ def _answer(question: TopM, problem: Problem, counts: Array, means: Array) -> Ar
 
 
 def _alternatives(question: TopM, problem: Problem, counts: Array, means: Array) -> Alternatives:
-    costs = swap_costs(problem, largest(question.m, means), counts, means)
+    inside, outside, costs, _ = swaps(problem, question, largest(question.m, means), counts, means)
 
     def pairs(x: Array) -> Array:
-        return jnp.stack(jnp.broadcast_arrays(x[:, None], x[None]), axis=-1).reshape(-1, 2)
+        both = entries(x, inside)[:, None], entries(x, outside)[None]
+        return jnp.stack(jnp.broadcast_arrays(*both), axis=-1).reshape(-1, 2)
 
     return alternatives_of(costs.reshape(-1), pairs(counts), pairs(means))
 
 
 def _nearest(question: TopM, problem: Problem, counts: Array, means: Array) -> Nearest:
-    i, j, cost = cheapest_swap(swap_costs(problem, largest(question.m, means), counts, means))
+    every = swaps(problem, question, largest(question.m, means), counts, means)
+    i, j, cost = cheapest_swap(every, every.costs)
     sample = sample_of(problem, counts, means)
     inside, outside = at_arm(sample, i), at_arm(sample, j)
     first, second = moved_divergences(problem, inside, outside)
@@ -89,7 +121,8 @@ def _characteristic_time(question: TopM, problem: Problem, means: Array, steps: 
     members = largest(question.m, means)
 
     def slopes(w: Array) -> list[Array]:
-        return [placed(*moved) for moved in candidate_divergences(problem, *pair_of(sample_of(problem, w, means)))]
+        sample = sample_of(problem, w, means)
+        return [placed(*moved) for moved in candidate_divergences(problem, *pair_of(sample, sample))]
 
     return time_of(slopes, (members[:, None] & ~members[None]).reshape(-1), means, steps)
 
