@@ -47,6 +47,8 @@ def run(options: Settings) -> Report:
         notes=[
             f"{SEEDS} runs side by side, float64; pulls per CPU second, long runs less short ones, medians of "
             f"{repeats(options)[0]}. The aim: so many times NumPy, and {THAN_NUMBA:g} times numba.",
+            "limit: times NumPy of the same sweep whose algorithm repeats its first pull: keys, noise, answers and "
+            "counters are left, and nothing of the rule.",
             f"short: CPU seconds of {SEEDS} runs of {SHORT} rounds with all that they cost.",
         ],
         grid=[row(part) for part in parts],
@@ -77,17 +79,24 @@ def measured(rival: Rival, options: Settings) -> dict[str, Any]:
     players = {"ours": rival.ours, "numpy": rival.numpy}
     if options.extra.get("numba") and rival.numba:
         players["numba"] = rival.numba
+    if rival.floor:
+        players["floor"] = rival.floor
     count, least = repeats(options)
-    first, again = ({name: timed(play, SHORT)[1] for name, play in players.items()} for _ in range(2))
+    made, first, again = {}, {}, {}
+    for name, play in players.items():
+        made[name], first[name] = timed(play, SHORT)
+        again[name] = timed(play, SHORT)[1]
     rounds = {name: long_enough(play, again[name], least) for name, play in players.items()}
     # They take turns, so that a busy minute of the machine slows all.
     turns = [{name: rate(play, rounds[name]) for name, play in players.items()} for _ in range(count)]
+    if rival.floor:  # rounds as pulls
+        turns = [turn | {"floor": turn["floor"] * made["ours"] / made["floor"]} for turn in turns]
 
     def middle(of: Callable[[dict[str, float]], float]) -> float:
         return statistics.median(of(turn) for turn in turns)
 
     part: dict[str, Any] = {name: getattr(rival, name) for name in ("family", "rule", "instance", "target", "reason")}
-    for name in ("ours", "numpy", "numba"):
+    for name in ("ours", "numpy", "numba", "floor"):
         has = name in players
         part[name] = middle(lambda turn, name=name: turn[name]) if has else np.nan
         part[f"times_{name}"] = middle(lambda turn, name=name: turn["ours"] / turn[name]) if has else np.nan
@@ -136,6 +145,7 @@ def row(part: dict[str, Any]) -> dict[str, str]:
         "numba": cell(part["numba"], ".2e"),
         "x NumPy": cell(part["times_numpy"], ".2g"),
         "x numba": cell(part["times_numba"], ".2g"),
+        "limit": cell(part["floor"] / part["numpy"], ".2g"),
         "aim": f"{part['target']:g}" + (", missed" if misses(part) else ""),
         "short: first": cell(part["ours_first"], ".2f"),
         "again": cell(part["ours_again"], ".2f"),

@@ -2,7 +2,6 @@
 
 import importlib
 import sys
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -122,18 +121,21 @@ def test_report_in_32_bit_notes_refused_cases():
 def test_baseline_measures_all_and_marks_missed_aims(monkeypatch):
     monkeypatch.setattr(baseline, "SHORT", 16)
     monkeypatch.setattr(baseline, "QUICK_LEAST", 0.01)
-    ours = partial(rival.sweep, canonical().build, seeds=4, lanes=4)
-    assert ours(20) == 4 * 20
+    players = rival.ours(canonical().build, seeds=4, lanes=4)
+    assert players["ours"](20) == players["floor"](20) == 4 * 20
 
     def slow(rounds):
         return sum(range(1000 * rounds)) and rounds
 
-    made = rival.Rival("linear", "LinGapE", "canonical", ours, slow, numba=slow, target=np.inf, reason="measured")
+    made = rival.Rival(
+        "linear", "LinGapE", "canonical", numpy=slow, numba=slow, target=np.inf, reason="measured", **players
+    )
     monkeypatch.setattr(baseline, "rivals", lambda: [made, made._replace(rule="another", ours=[].index)])
     report = baseline.run(Settings(quick=True, extra={"only": ["lingape"], "numba": True}))
     (row,), columns = report.grid, {name: values[0] for name, values in report.columns.items()}
     for name in ("numpy", "numba"):
         assert columns[f"times_{name}"] == pytest.approx(columns["ours"] / columns[name])
+    assert float(row["limit"]) == pytest.approx(columns["floor"] / columns["numpy"], rel=0.1)
     assert min(columns["ours_first"], columns["numpy_again"], columns["numba_first"]) > 0
     assert (row["algorithm"], row["aim"], row["reason"]) == ("LinGapE", "inf, missed", "measured")
     met = columns | {"target": -np.inf, "times_numba": np.nan}

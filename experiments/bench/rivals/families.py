@@ -41,7 +41,7 @@ def of_linear() -> Iterator[Rival]:
         factory = partial({"LinGapE": linear.lingape, "LinUCB": linear.lin_ucb}[name], instance.arms, **settings)
         build = always(factory, linear.environment(instance, factory()))
         numpy = partial(common.over_lanes, lambda _, rule=rule: rule, common.normal(means))
-        yield Rival("linear", name, "soare(5)", partial(common.sweep, build), numpy, numba=numba)
+        yield Rival("linear", name, "soare(5)", numpy=numpy, numba=numba, **common.ours(build))
 
 
 def of_cpe() -> Iterator[Rival]:
@@ -63,7 +63,7 @@ def of_cpe() -> Iterator[Rival]:
         slopes, constants = cpe_lanes.affine(listed)
         known = (listed.decisions, slopes, constants, listed.bi_monotone, tau, DELTA, 1.0)
         numba = common.scalar(plain.coci, common.one_bernoulli(means), *known)
-        yield Rival("cpe", "COCI", name, partial(common.sweep, build), numpy, numba=numba)
+        yield Rival("cpe", "COCI", name, numpy=numpy, numba=numba, **common.ours(build))
 
 
 def of_kcenter(n: int = 100, k: int = 10, levels: int = 255, leap: int = 16) -> Rival:
@@ -94,8 +94,7 @@ def of_kcenter(n: int = 100, k: int = 10, levels: int = 255, leap: int = 16) -> 
     numpy = partial(common.over_lanes, lambda _: rule, respond, queries=lambda query: query.cost.sum())
     known = (numbers, k, levels, share, 0.1)
     numba = common.scalar(plain.ds_ucb, dimension, *known, count=lambda made: made[:, 2].sum())
-    ours = partial(common.sweep, build, lanes=64)
-    return Rival("kcenter", "DS-UCB", f"crops, n = {n}", ours, numpy, numba=numba)
+    return Rival("kcenter", "DS-UCB", f"crops, n = {n}", numpy=numpy, numba=numba, **common.ours(build, lanes=64))
 
 
 def of_fullbandit() -> Rival:
@@ -115,7 +114,7 @@ def of_fullbandit() -> Rival:
         return support[arms[0]] @ theta + scale * rng.standard_normal(len(arms))
 
     numpy = partial(common.over_lanes, lambda _: rule, respond)
-    return Rival("fullbandit", "SAQM, every pull", f"it, n = {n}", partial(common.sweep, build, lanes=64), numpy)
+    return Rival("fullbandit", "SAQM, every pull", f"it, n = {n}", numpy=numpy, **common.ours(build, lanes=64))
 
 
 def of_kernel(size: int = 2000, horizon: int = 50, beta: float = 1.0) -> Rival:
@@ -139,7 +138,7 @@ def of_kernel(size: int = 2000, horizon: int = 50, beta: float = 1.0) -> Rival:
         return SEEDS * rounds // 500
 
     def ours(rounds: int) -> int:
-        return common.sweep(build, horizon + 1, seeds=runs(rounds), lanes=1)
+        return common.swept(build, horizon + 1, seeds=runs(rounds), lanes=1)
 
     def numpy(rounds: int, lanes: int = 1) -> int:
         rule = kernel_lanes.gp_ucb(

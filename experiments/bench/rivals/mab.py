@@ -65,7 +65,7 @@ def played(
     instance = mab.gaussian(MEANS) if kind == "gaussian" else mab.bernoulli(MEANS)
     build = always(partial(factory, instance.problem), mab.environment(instance, factory(instance.problem)))
     numpy = partial(common.over_lanes, rule, DRAWS[kind][0](MEANS))
-    return Rival("mab", name, f"{kind.title()}, K = {K}", partial(common.sweep, build), numpy, **more)
+    return Rival("mab", name, f"{kind.title()}, K = {K}", numpy=numpy, **common.ours(build), **more)
 
 
 def ucb1(kind: str, law: Law) -> Callable[[int], int]:

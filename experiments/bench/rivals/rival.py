@@ -2,14 +2,17 @@
 
 import warnings
 from collections.abc import Callable
-from functools import cache
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 
 import jaxbandits
+from experiments.bench.case import repeating
 from experiments.bench.reference.over_lanes.loop import Rule, run
+from jaxbandits.base import Algorithm, Environment
+from jaxbandits.engine import Stats
 
 SEEDS = 1024  # runs, all side by side
 DELTA = 1e-30
@@ -25,14 +28,38 @@ class Rival(NamedTuple):
     ours: Callable[[int], int]
     numpy: Callable[[int], int]
     numba: Callable[[int], int] | None = None
+    floor: Callable[[int], int] | None = None  # as `ours`, but see `floor`
     target: float = FASTER
     reason: str = ""  # measured, for a target that is missed
 
 
-def sweep(build: Callable[..., Any], rounds: int, *, seeds: int = SEEDS, lanes: int = SEEDS) -> int:
-    """Plays by a sweep."""
+def sweep(build: Callable[..., Any], rounds: int, *, seeds: int = SEEDS, lanes: int = SEEDS) -> Stats:
     settings = {"seeds": seeds, "lanes": lanes, "max_rounds": rounds, "progress": False}
-    return int(jaxbandits.sweep(build, key=jax.random.key(0), **settings).stats.pulls)
+    return jaxbandits.sweep(build, key=jax.random.key(0), **settings).stats
+
+
+def swept(build: Callable[..., Any], rounds: int, **settings: int) -> int:
+    """Plays by a sweep."""
+    return int(sweep(build, rounds, **settings).pulls)
+
+
+def floor(build: Callable[..., Any], rounds: int, **settings: int) -> int:
+    """Plays by an algorithm that repeats its first query: keys, noise, answers and counters are left.
+
+    Returns:
+        The rounds of all runs.
+    """
+
+    def repeats(task: Any, key: jax.Array) -> tuple[Algorithm, Environment]:
+        algorithm, environment = build(task, key)
+        return repeating(algorithm), environment
+
+    return int(sweep(repeats, rounds, **settings).rounds)
+
+
+def ours(build: Callable[..., Any], **settings: int) -> dict[str, Callable[[int], int]]:
+    """Returns our player and its floor."""
+    return {"ours": partial(swept, build, **settings), "floor": partial(floor, build, **settings)}
 
 
 def over_lanes(
