@@ -57,7 +57,7 @@ def thorough_but_few(name):
 
 
 def marks_of(case, marks):
-    """Returns the marks of a case, given those of cases that are no variants."""
+    """Returns the marks of a case, given the marks of a case that is no variant."""
     variant = thorough if marks in (thorough, thorough_but_few) else wide
     return variant if case.is_variant else marks
 

@@ -3,9 +3,10 @@
 import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
-from jaxbandits.mab._problem.problems import Gaussian, Problem, check_problem, divergence
+from jaxbandits.mab._problem.problems import Problem, check_problem, divergence
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.normal import one_by_one
 
 
@@ -35,9 +36,8 @@ def imed(problem: Problem) -> Algorithm:
         best = jnp.max(means)
 
         def of_arm(count: Array, mean: Array) -> Array:
-            return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + jnp.log(count))
+            return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + log(count))
 
-        # Squares are not worth a loop over arms, logarithms are.
-        return of_arm(counts, means) if isinstance(problem, Gaussian) else one_by_one(of_arm, counts, means)
+        return one_by_one(of_arm, counts, means)
 
     return algorithm_from_index(problem, index)

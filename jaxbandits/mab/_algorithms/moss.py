@@ -7,6 +7,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
+from jaxbandits.numerics.elementary import log
 
 
 def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
@@ -35,7 +36,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         counts = estimates.counts
-        level = jnp.maximum(log_share - jnp.log(counts), 0)
+        level = jnp.maximum(log_share - log(counts), 0)
         return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
 
     return algorithm_from_index(problem, index)

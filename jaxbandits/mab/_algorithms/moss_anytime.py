@@ -7,6 +7,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
+from jaxbandits.numerics.elementary import log
 
 
 def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
@@ -35,7 +36,7 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         counts = estimates.counts
-        level = half * jnp.maximum(jnp.log(next_pull(estimates) / (problem.arms * counts)), 0)
+        level = half * jnp.maximum(log(next_pull(estimates) / (problem.arms * counts)), 0)
         return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
 
     return algorithm_from_index(problem, index)
