@@ -197,7 +197,7 @@ CASES = {
     "lucb-g": Case(_tested(mab.lucb_g, level=0.3), GOOD, {"all_arms": True}),
     "apt-g": Case(_tested(mab.apt_g, level=0.3), GOOD, {"all_arms": True}),
     "apgai": Case(_tested(mab.apgai, level=0.3), GOOD, {"threshold": thresholds.box(arms=3), "start": 4, "every": 7}),
-    "st2": Case(_tested(mab.st2, epsilon=0.35), {"delta": (0.1, 0.001), "epsilon": (0.35, 0.2)}),
+    "st2": Case(_tested(mab.st2, epsilon=0.35), {"delta": (0.1, 0.001), "epsilon": (0.35, 0.2)}, {"every": 7}),
     "sar": Case(_mab(mab.sar, m=2, horizon=60), {}, {"m": 1, "horizon": 40, "leap": 9}),
     # Three arms have two phases for m = 1 and one, without samples to reuse, for m = 2.
     "sh-top-m": Case(_mab(mab.sh_top_m, m=1, horizon=60), {}, {"m": 2, "horizon": 20, "leap": 9, "reuse": True}),

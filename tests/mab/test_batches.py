@@ -64,6 +64,7 @@ def test_shared_pulls_leave_no_debt():
 
 
 POISSON = mab.poisson((3.0, 2.0, 1.0))
+ST2 = partial(mab.st2, epsilon=0.3)
 WHOLE = {  # an instance, a rule, pulls per batch
     "eb_tc, bernoulli": (mab.bernoulli((0.9, 0.7, 0.5)), mab.eb_tc, 500),
     "tas, bounded": (mab.bounded((0.9, 0.5, 0.1)), mab.tas, 7),
@@ -75,6 +76,7 @@ WHOLE_WIDE = {
     "lucb, gaussian": (mab.gaussian((0.9, 0.5, 0.1)), mab.lucb, 9),
     "ugape, poisson": (POISSON, mab.ugape, 40),
     "uniform, bounded": (mab.bounded((0.9, 0.5, 0.1)), mab.uniform, 10),
+    "st2, gaussian": (mab.gaussian((0.9, 0.8, 0.1)), ST2, 30),
     "lucb_g, bernoulli": (mab.bernoulli((0.9, 0.5, 0.1)), partial(mab.lucb_g, level=0.3, all_arms=True), 50),
 }
 

@@ -44,6 +44,37 @@ def eb_tci(kind):
     return asked(kind, ("top", 2), mab.eb_tci, reference.by_shares(shares), every=20, leader_share="ids")
 
 
+def st2(kind):
+    law, epsilon = LAWS[kind], 0.4 if kind == "gaussian" else 0.2
+    upper, lower, seen = np.full(K, np.inf), np.full(K, -np.inf), np.zeros(K, int)
+
+    def look(N, m):
+        """Returns the good arms, and the arms that are due."""
+        radius = 2 * law.noise_scale * np.sqrt(np.log(K * np.log2(2 * N) / DELTA) / N)
+        upper[:] = np.where(seen < N, np.minimum(upper, m + radius), upper)
+        lower[:] = np.where(seen < N, np.maximum(lower, m - radius), lower)
+        seen[:] = N
+        good = m >= max(m) - epsilon
+        first = int(np.argmax(upper))
+        lowest, highest = (
+            int(np.argmin(np.where(good, lower, np.inf))),
+            int(np.argmax(np.where(good, -np.inf, upper))),
+        )
+        due = [lowest] if lower[lowest] <= upper[first] - epsilon else []
+        due += [highest] if not good.all() and upper[highest] >= max(lower) - epsilon else []
+        return good, [first, *due] if due else []
+
+    def test(t, N, m):
+        good, arms = look(N, m)
+        return not arms, good
+
+    def shares(t, N, m):
+        arms = look(N, m)[1]
+        return {a: arms.count(a) / len(arms) for a in arms}
+
+    return laid(kind, mab.st2, test, reference.by_shares(shares), every=25, epsilon=epsilon)
+
+
 def all_good(kind):
     question = ("all good", 0.4)
 
@@ -102,4 +133,5 @@ CASES = {
     "uniform, gaussian": functools.partial(uniform, "gaussian"),
     "kl_lucb, gaussian": functools.partial(lucb, "gaussian"),
     "hdoc, bernoulli": functools.partial(hdoc, "bernoulli", 25),
+    "st2, gaussian": functools.partial(st2, "gaussian"),
 }

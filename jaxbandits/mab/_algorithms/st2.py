@@ -10,14 +10,15 @@ from jaxbandits.mab._problem.environment import Pull, Rewards
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, law_of, scale
 from jaxbandits.mab._problem.questions.all_good import AllGood
 from jaxbandits.mab._shared.asking import for_question
+from jaxbandits.mab._shared.batches import algorithm_in_batches
 from jaxbandits.mab._shared.frame import (
     Choice,
     Estimates,
     Rule,
     State,
-    algorithm_from_rule,
     argmax,
     argmin,
+    estimates,
     total_rewards,
     unfused,
 )
@@ -34,7 +35,7 @@ class Bounds(NamedTuple):
     lower: Array  # float (K,)   largest mean - radius; minus the largest float before the first pull
 
 
-def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Algorithm:
+def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float, every: int = 1) -> Algorithm:
     """Pulls the most optimistic arm, with the arms on both sides of the margin that may have the wrong label.
 
     After its n-th pull an arm has the interval mean -+ 2 noise_scale sqrt(log(K log2(2 n) / delta) / n), with
@@ -48,9 +49,12 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Al
         problem: `Gaussian`, `Bernoulli` or `Bounded`.
         epsilon: () >= 0, in units of reward, below 1 for rewards in [0, 1].
         delta: () in (0, 1), allowed probability of error.
+        every: pulls per decision, an int >= 1. With more than 1, a round is a batch of `every` pulls after the first K,
+            divided evenly between the two or three pulls that are due. An arm's bounds move once, at the batch's end.
 
     Returns:
-        Algorithm with actions `Pull` of three slots and answers bool (K,), the arms within epsilon of the best mean.
+        Algorithm with actions `Pull` of three slots, in batches of K, and answers bool (K,), the arms within epsilon of
+        the best mean.
 
     Raises:
         ValueError: an argument is out of range, or the arms have no known sub-Gaussian constant.
@@ -76,14 +80,20 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Al
     check_sub_gaussian(problem, "eb_tc with AllGood")
     checks.real("epsilon", epsilon, least=0, below=law_of(problem).width)
     checks.probability("delta", delta)
+    checks.whole("every", every, least=1)
     K, dtype, question = problem.arms, float_dtype(problem), AllGood(epsilon)
     margin, delta = jnp.asarray(epsilon, dtype), jnp.asarray(delta, dtype)
 
     def radius(count: Array) -> Array:
         return 2 * scale(problem) * jnp.sqrt(jnp.log(K * jnp.log2(2 * count) / delta) / count)
 
+    def tightened(bounds: Bounds, pulled: Array, mean: Array, width: Array) -> Bounds:
+        upper, lower = bounds
+        upper = jnp.where(pulled, jnp.minimum(upper, mean + width), upper)
+        return Bounds(upper, jnp.where(pulled, jnp.maximum(lower, mean - width), lower))
+
     def learn(state: State, action: Pull, rewards: Rewards) -> Bounds:
-        upper, lower = state.memory
+        bounds = state.memory
         counts, sums = state.counts.astype(dtype), total_rewards(problem, state)
         for i in range(SLOTS):
             arm = action.arms[i]
@@ -93,15 +103,17 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Al
             total = entry(sums, arm) - jnp.sum(jnp.where(later, rewards.sums[i + 1 :], 0))
             count = jnp.maximum(count, 1)
             mean, width = total / count, radius(count)
-            is_pulled = is_entry(arm, upper) & (rewards.times[i] > 0)
-            upper = jnp.where(is_pulled, jnp.minimum(upper, mean + width), upper)
-            lower = jnp.where(is_pulled, jnp.maximum(lower, mean - width), lower)
-        return Bounds(upper, lower)
+            bounds = tightened(bounds, is_entry(arm, counts) & (rewards.times[i] > 0), mean, width)
+        return bounds
 
-    def choose(key: Key, state: State, estimates: Estimates) -> Choice:
+    def end(state: State, pulled: Array) -> Bounds:
+        now = estimates(problem, state)
+        return tightened(state.memory, pulled, now.means, radius(now.counts))
+
+    def choose(key: Key, state: State, now: Estimates) -> Choice:
         del key
         upper, lower = unfused(state.memory)
-        is_good = estimates.means >= jnp.max(estimates.means) - margin
+        is_good = now.means >= jnp.max(now.means) - margin
         first = argmax(upper)
         inside, outside = jnp.where(is_good, lower, jnp.inf), jnp.where(is_good, -jnp.inf, upper)
         is_inside_open = jnp.min(inside) <= jnp.max(upper) - margin
@@ -110,9 +122,16 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float) -> Al
         is_open = is_inside_open | is_outside_open
         arms = jnp.stack([first, argmin(inside), argmax(outside)])
         times = jnp.stack([is_open, is_inside_open, is_outside_open]).astype(jnp.int32)
-        return Choice(Pull(arms, times), ~is_open, is_good)
+
+        def shares() -> Array:
+            is_of = arms[None] == jnp.arange(K, dtype=jnp.int32)[:, None]
+            pulls = jnp.sum(jnp.where(is_of, times[None], 0), axis=1).astype(dtype)
+            return pulls / jnp.maximum(jnp.sum(pulls), 1)
+
+        return Choice(Pull(arms, times), ~is_open, is_good, shares)
 
     widest = jnp.full(K, jnp.finfo(dtype).max, dtype)
     memory = Bounds(widest, -widest)
-    algorithm = algorithm_from_rule(problem, Rule(choose, memory, learn=learn), slots=SLOTS, draws_lots=False)
+    rule = Rule(choose, memory, learn=learn, end=end)
+    algorithm = algorithm_in_batches(problem, rule, every=every, slots=SLOTS, draws_lots=False)
     return for_question(algorithm, problem, question)
