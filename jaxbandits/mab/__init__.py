@@ -52,9 +52,9 @@ With `question=` these rules also answer other questions than which arm is the b
     >>> print(mab.is_right(instance, outcome.answer, question=mab.TopM(2)))
     True
 
-With `every=n` the rules that take `question=`, and `hdoc`, `lucb_g`, `apt_g` and `apgai`, decide for n pulls at once,
-as a laboratory or a website does. A round is then a batch, whose pulls are allotted without a look at its rewards. The
-guarantee stays.
+With `every=n` the rules that take `question=`, and `hdoc`, `lucb_g`, `apt_g`, `apgai` and `st2`, decide for n pulls at
+once, as a laboratory or a website does. A round is then a batch, whose pulls are allotted without a look at its
+rewards. The guarantee stays.
 
     >>> algorithm = mab.eb_tci(instance.problem, delta=0.1, every=100)
     >>> outcome = jaxbandits.run(key, algorithm, mab.environment(instance, algorithm), max_rounds=10**4)

@@ -15,7 +15,7 @@ from jaxbandits import Status, mab
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import bound, divergence, law_of, posterior_draws
 from jaxbandits.mab._shared.weights import optimal_weights
-from jaxbandits.numerics.thresholds import kt
+from jaxbandits.numerics.thresholds import exponential_mixture, kt, poisson_mixture
 
 KEY = jax.random.key(0)
 LAWS = {"gaussian": mab.Gaussian(3, 0.7), "bernoulli": mab.Bernoulli(3)}
@@ -253,6 +253,25 @@ def test_bounded_arms_are_told_apart_by_the_divergence_of_bernoulli_arms():
     outcome = jaxbandits.run(KEY, algorithm, mab.environment(instance, algorithm), max_rounds=10**4)
     assert outcome.status == Status.STOPPED
     assert mab.is_right(instance, outcome.answer)
+
+
+@pytest.mark.parametrize(
+    ("instance", "question", "threshold"),
+    [
+        (mab.bernoulli([0.2, 0.8, 0.5]), mab.GoodArm(0.4), kt(comparisons=3)),
+        (mab.poisson([3.0, 1.0, 0.3]), mab.Above(2.0), poisson_mixture(comparisons=3)),
+        pytest.param(
+            mab.exponential([3.0, 1.0, 0.3]), mab.Above(2.0), exponential_mixture(comparisons=3), marks=pytest.mark.wide
+        ),
+        pytest.param(mab.bounded([0.2, 0.8, 0.7]), mab.AllGood(0.3), kt(comparisons=1), marks=pytest.mark.wide),
+    ],
+)
+def test_other_questions_have_proved_thresholds(instance, question, threshold):
+    """One arm against a level, or all arms at once."""
+    algorithm = mab.eb_tc(instance.problem, question=question, delta=0.1, threshold=threshold, leader_share="ids")
+    outcome = jaxbandits.run(KEY, algorithm, mab.environment(instance, algorithm), max_rounds=10**5)
+    assert outcome.status == Status.STOPPED
+    assert mab.is_right(instance, outcome.answer, question=question)
 
 
 def test_posterior_draws_have_their_law():

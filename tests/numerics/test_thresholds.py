@@ -23,6 +23,8 @@ BY_HAND = {
     "kl_lucb": (thresholds.kl_lucb(arms=4), Evidence(1000), 0.1, 20.142806),
     "kk_pair": (thresholds.kk_pair(arms=4), Evidence(1000, np.array([400, 250])), 0.1, 15.63468),
     "kk_all": (thresholds.kk_all(arms=4), Evidence(1000, COUNTS), 0.1, 26.06766),
+    "kt, one arm": (thresholds.kt(comparisons=4), Evidence(9, np.array([7]), law="Bernoulli"), 0.1, 5.35498157),
+    "kt, all arms": (thresholds.kt(comparisons=1), Evidence(1000, COUNTS, law="Bounded"), 0.1, 15.8077754),
     "kt": (thresholds.kt(comparisons=3), Evidence(20, np.array([5, 15])), 0.1, np.log(3) + 5.84762351),
     "box, t": (thresholds.box(comparisons=1), Evidence(5), 0.1, 7.34507472),
     "box": (thresholds.box(arms=3, reads="counts"), Evidence(150, np.array([50])), 0.1, 9.2466697),
@@ -140,12 +142,56 @@ def test_refuses():
         thresholds.kk_pair()
     with pytest.raises(ValueError, match=r"evidence\.law must be Poisson for poisson_mixture, got 'Exponential'"):
         thresholds.poisson_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), sums=np.ones(2), law="Exponential"))
-    with pytest.raises(ValueError, match=r"evidence\.law must be None, Bernoulli or Bounded for kt, got 'Gaussian'"):
+    with pytest.raises(ValueError, match=r"evidence\.law must be Bernoulli or Bounded for kt, got 'Gaussian'"):
         thresholds.kt(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Gaussian"))
+    with pytest.raises(ValueError, match=r"evidence\.law must be Bernoulli or Bounded for kt, got None"):
+        thresholds.kt(arms=3)(0.1, Evidence(10, np.ones(3, int)))
+    with pytest.raises(ValueError, match=r"the arms that are compared, an array of shape \(n,\), for kt, got None"):
+        thresholds.kt(arms=3)(0.1, Evidence(10, law="Bernoulli"))
     with pytest.raises(ValueError, match=r"the pulls of the one arm, an array of shape \(1,\), for box_sharp"):
         thresholds.box_sharp(arms=2, reads="counts")(0.1, Evidence(10, np.ones(2, int)))
     with pytest.raises(ValueError, match=r"evidence\.sums must be given to exponential_mixture"):
         thresholds.exponential_mixture(arms=2)(0.1, Evidence(10, np.ones(2, int), law="Exponential"))
+
+
+@pytest.mark.parametrize("kind", ["poisson", "exponential"])
+def test_a_mixture_adds_the_excess_of_every_arm(kind):
+    made, law = getattr(thresholds, f"{kind}_mixture")(comparisons=1), kind.capitalize()
+    counts, sums = np.array([3, 40, 500]), np.array([2.0, 55.0, 610.0])
+    each = [value(made, Evidence(543, counts[a : a + 1], sums=sums[a : a + 1], law=law), 0.1) for a in range(3)]
+    together = value(made, Evidence(543, counts, sums=sums, law=law), 0.1)
+    np.testing.assert_allclose(together + 2 * np.log(10), np.sum(each), rtol=1e-12)
+
+
+# Shares of 2,000 runs in which the statistic of one arm exceeds the threshold within 20,000 pulls, of another program.
+ONE_ARM = {
+    "kt": (thresholds.kt(comparisons=1), "Bernoulli", 0.3, 0.068),
+    "poisson": (thresholds.poisson_mixture(comparisons=1), "Poisson", 1.0, 0.10),
+    "exponential": (thresholds.exponential_mixture(comparisons=1), "Exponential", 1.0, 0.036),
+}
+
+
+@pytest.mark.parametrize("name", ONE_ARM)
+def test_one_arm_exceeds_its_threshold_with_a_probability_below_delta(name):
+    """500 runs; four standard errors of the difference, and of delta."""
+    made, law, mean, expected = ONE_ARM[name]
+    rng, runs, length, delta = np.random.default_rng(3), 500, 20_000, 0.1
+    n, exceeded = np.arange(1, length + 1), 0
+    limit = jax.jit(jax.vmap(lambda N, S: made(jnp.float64(delta), Evidence(N[0], N, sums=S, law=law))))
+    for _ in range(runs):
+        if law == "Bernoulli":
+            S = np.cumsum(rng.random(length) < mean).astype(float)
+            cost = xlogy(S, S / n / mean) + xlogy(n - S, (1 - S / n) / (1 - mean))
+        elif law == "Poisson":
+            S = np.cumsum(rng.poisson(mean, length)).astype(float)
+            cost = xlogy(S, S / n / mean) - S + n * mean
+        else:
+            S = np.cumsum(rng.exponential(mean, length))
+            cost = S / mean - n - n * np.log(S / n / mean)
+        exceeded += (cost > np.asarray(limit(n[:, None], S[:, None]))).any()
+    share = exceeded / runs
+    assert abs(share - expected) < 4 * np.sqrt(expected * (1 - expected) * (1 / runs + 1 / 2000))
+    assert share < delta + 4 * np.sqrt(delta * (1 - delta) / runs)
 
 
 def test_kt_bounds_the_likelihood_over_its_mean_also_for_sums_that_are_not_whole():

@@ -41,9 +41,10 @@ def eb_tc(
         delta: () in (0, 1), allowed probability of error.
         threshold: one of `numerics.thresholds`. If None, `gk16`, a heuristic. `kk_pair` is proved for Gaussian arms,
             `gk_union` for Bernoulli arms, `kt` for these and bounded ones, `poisson_mixture` and `exponential_mixture`
-            for others, `student` with unknown variances. With `TopM(m)` `comparisons` m (K - m) make `kk_pair` and
-            `student` proved; for `Above` and `GoodArm` `student` takes K. For `AllGood` `kk_all` is proved for Gaussian
-            arms.
+            for others, `student` with unknown variances. With `TopM(m)` `kk_pair`, `kt`, the mixtures and `student`
+            need `comparisons` m (K - m); with `Above` and `GoodArm` `box` (Gaussian arms), `kt`, the mixtures and
+            `student` need K. With `AllGood` `kk_all` is proved for Gaussian arms, and with `comparisons` 1 `kt` and the
+            mixtures for others.
         epsilon: () >= 0, allowed suboptimality of the answer, in units of reward; below 1 for Bernoulli arms. 0 with a
             question.
         leader_share: () in (0, 1), probability of pulling the leader, or the arm inside. Or "ids", the

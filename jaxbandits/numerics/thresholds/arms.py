@@ -17,6 +17,7 @@ from jaxbandits.numerics.thresholds.evidence import (
     log_of,
     log_of_pairs,
     read_counts,
+    read_some_counts,
 )
 
 
@@ -123,25 +124,34 @@ def kl_lucb(*, arms: int, exponent: float = 1.1, constant: float = 405.5) -> Thr
 
 
 def kt(*, arms: int | None = None, comparisons: Array | float | None = None) -> Threshold:
-    """Builds the threshold log(comparisons / delta) + 2 log 2 + log(N_a) / 2 + log(N_b) / 2.
+    """Builds log(comparisons / delta) + the sum over the arms a that are compared of log 2 + log(N_a) / 2.
 
-    Arguments and errors: see `kk_pair`; when the threshold is called, also if rewards may lie outside [0, 1].
+    Args:
+        arms: K, int >= 2; required if `comparisons` is None.
+        comparisons: () > 0, may be traced. If None, K - 1, the number of the leader's challengers. `TopM(m)` needs m (K
+            - m), `Above` and `GoodArm` K, `AllGood` 1.
 
     Returns:
-        The threshold; reads `counts`, (2,).
+        The threshold; reads `counts`, (n,), of the two arms of a pair, of the one arm of `Above` and `GoodArm`, or of
+        all arms, as for `AllGood`.
+
+    Raises:
+        ValueError: an argument is out of range; when the threshold is called, if counts are missing, or if rewards may
+            lie outside [0, 1].
 
     **Proved** for likelihood ratios of Bernoulli arms and any sampling, and with these for any rewards in [0, 1]: the
     likelihood averaged over Beta(1/2, 1/2) is at least the largest one over 2 sqrt(N), also at sums that are not whole.
-    Source: Krichevsky and Trofimov (1981), The performance of universal encoding; the union over pairs is ours.
+    The averages of several arms multiply to a martingale of mean 1. Source: Krichevsky and Trofimov (1981), The
+    performance of universal encoding; the product and the union are ours.
     """
     union = log_of_pairs(arms, comparisons)
 
     def kt(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
-        is_bounded = evidence.law in (None, "Bernoulli", "Bounded")
-        checks.require(is_bounded, "evidence.law", "be None, Bernoulli or Bounded for kt", evidence.law)
-        counts = as_count(read_counts("kt", evidence, 2, "the two arms"), delta)
-        return 2 * math.log(2) + jnp.sum(jnp.log(counts)) / 2 + (union(delta) - jnp.log(delta))
+        counts = as_count(read_some_counts("kt", evidence), delta)
+        is_bounded = evidence.law in ("Bernoulli", "Bounded") or (evidence.law is None and counts.size == 2)
+        checks.require(is_bounded, "evidence.law", "be Bernoulli or Bounded for kt", evidence.law)
+        return counts.size * math.log(2) + jnp.sum(jnp.log(counts)) / 2 + (union(delta) - jnp.log(delta))
 
     return kt
 

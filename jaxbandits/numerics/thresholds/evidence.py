@@ -51,6 +51,15 @@ def read_counts(kind: str, evidence: Evidence, n: int, of: str) -> Array:
     return counts
 
 
+def read_some_counts(kind: str, evidence: Evidence) -> Array:
+    """Returns the pulls of any number of arms. Raises `ValueError` if they are missing or no list."""
+    expected = f"be the pulls of the arms that are compared, an array of shape (n,), for {kind}"
+    require(evidence.counts is not None, "evidence.counts", expected, None)
+    counts = jnp.asarray(evidence.counts)
+    require(counts.ndim == 1 and counts.size > 0, "evidence.counts", expected, f"an array of shape {counts.shape}")
+    return counts
+
+
 def check_arms(arms: int | None) -> None:
     """Checks a number of arms, unless it is None."""
     if arms is not None:

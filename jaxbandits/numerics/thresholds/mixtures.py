@@ -15,7 +15,7 @@ from jaxbandits.numerics.thresholds.evidence import (
     log_of,
     log_of_pairs,
     read,
-    read_counts,
+    read_some_counts,
 )
 
 LARGE = 16  # above this Stirling's series is right to 1e-11
@@ -24,24 +24,25 @@ LARGE = 16  # above this Stirling's series is right to 1e-11
 def poisson_mixture(
     *, scale: Array | float = 1.0, arms: int | None = None, comparisons: Array | float | None = None
 ) -> Threshold:
-    """Builds log(comparisons / delta) plus, for both arms, log sup L - log E L, where the mean of L has a Gamma law.
+    """Builds log(comparisons / delta) plus, for each arm, log sup L - log E L, where the mean of L has a Gamma law.
 
     With S events in N pulls an arm adds S log(S / N) - S - log E[m^S exp(-N m)], m drawn from Gamma(1/2) times `scale`.
 
     Args:
         scale: () > 0, a number fixed before the run, in units of reward; best near the size of the means.
         arms: K, int >= 2; required if `comparisons` is None.
-        comparisons: () > 0, may be traced. If None, K - 1, the number of the leader's challengers.
+        comparisons: () > 0, may be traced. If None, K - 1, the number of the leader's challengers. For other questions
+            see `kt`.
 
     Returns:
-        The threshold; reads `counts` and `sums`, (2,), of a rule for Poisson arms.
+        The threshold; reads `counts` and `sums`, (n,), of the arms that are compared by a rule for Poisson arms.
 
     Raises:
         ValueError: an argument is out of range; when the threshold is called, if the arms have another law, or the
-            counts or sums do not have shape (2,).
+            counts or sums are missing.
 
-    **Proved** for Poisson arms and any sampling: E L over L at the true mean is a martingale of mean 1, and the two
-    arms are independent given the choices. Source: Robbins (1970), for mixtures; the formula is ours.
+    **Proved** for Poisson arms and any sampling: E L over L at the true mean is a martingale of mean 1, and so is the
+    product of several arms' ones. Source: Robbins (1970), for mixtures; the formula is ours.
     """
     shift = log_of("scale", scale)
 
@@ -55,14 +56,14 @@ def poisson_mixture(
 def exponential_mixture(
     *, scale: Array | float = 1.0, arms: int | None = None, comparisons: Array | float | None = None
 ) -> Threshold:
-    """Builds log(comparisons / delta) plus, for both arms, log sup L - log E L, where the rate of L has a Gamma law.
+    """Builds log(comparisons / delta) plus, for each arm, log sup L - log E L, where the rate of L has a Gamma law.
 
     With N pulls of sum S an arm adds N log(N / S) - N - log E[r^N exp(-S r)], r drawn from Gamma(1/2) / `scale`.
 
     Arguments: see `poisson_mixture`.
 
     Returns:
-        The threshold; reads `counts` and `sums`, (2,), of a rule for exponential arms.
+        The threshold; reads `counts` and `sums`, (n,), of the arms that are compared by a rule for exponential arms.
 
     **Proved** for exponential arms and any sampling, as `poisson_mixture`.
     """
@@ -87,7 +88,7 @@ def _mixture(
     def threshold(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
         checks.require(evidence.law == law, "evidence.law", f"be {law} for {kind}", evidence.law)
-        N = as_count(read_counts(kind, evidence, 2, "the two arms"), delta)
+        N = as_count(read_some_counts(kind, evidence), delta)
         S = read(kind, "sums", evidence.sums, delta)
         return (union(delta) - jnp.log(delta)) + jnp.sum(excess(delta, N, S))
 
