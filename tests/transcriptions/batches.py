@@ -46,14 +46,14 @@ def eb_tci(kind):
 
 def st2(kind):
     law, epsilon = LAWS[kind], 0.4 if kind == "gaussian" else 0.2
-    upper, lower, seen = np.full(K, np.inf), np.full(K, -np.inf), np.zeros(K, int)
+    upper, lower, before = np.full(K, np.inf), np.full(K, -np.inf), np.zeros(K, int)
 
     def look(N, m):
         """Returns the good arms, and the arms that are due."""
         radius = 2 * law.noise_scale * np.sqrt(np.log(K * np.log2(2 * N) / DELTA) / N)
-        upper[:] = np.where(seen < N, np.minimum(upper, m + radius), upper)
-        lower[:] = np.where(seen < N, np.maximum(lower, m - radius), lower)
-        seen[:] = N
+        upper[:] = np.where(before < N, np.minimum(upper, m + radius), upper)
+        lower[:] = np.where(before < N, np.maximum(lower, m - radius), lower)
+        before[:] = N
         good = m >= max(m) - epsilon
         first = int(np.argmax(upper))
         lowest, highest = (
