@@ -90,7 +90,7 @@ every_case_thoroughly = each(marks=thorough_but_few)
 every_few = each(marks=lambda name: [], among=FEW)
 every_swept = each(marks=lambda name: [] if name in SWEPT else wide(name), among=FEW)
 # Programs optimised by XLA: algorithms that leap, plan, or update a factor or an inverse.
-LONGEST = ("ds-ts", "dis-kernel-ucb", "duets", "xy-adaptive")  # 40 to 90 seconds each
+LONGEST = ("ds-ts", "ns-tands", "dis-kernel-ucb", "duets", "xy-adaptive")  # 30 to 90 seconds each
 every_optimised = each(
     of=lambda case: [()],
     marks=lambda name: [pytest.mark.slow, *([pytest.mark.thorough] if name in LONGEST else [])],

@@ -137,6 +137,7 @@ def test_rage_errs_if_noise_scale_is_too_small():
     assert wrong[1].sum() >= 40
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_published_constants_on_soare():
     """Reference: a mean of 7048 +- 212 pulls (400 runs), with more steps of the design."""

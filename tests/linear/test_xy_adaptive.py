@@ -83,6 +83,7 @@ def test_stopping_time_on_soare():
     np.testing.assert_allclose(outcome.pulls, 4.07e7, rtol=0.02)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_published_elimination_may_never_end_and_keeping_it_always_does():
     published = many(canonical(0.5), 50, first_width=1.0)

@@ -99,6 +99,7 @@ def test_exact_stops_where_the_test_at_every_n_does(instance, ridge, growth):
     np.testing.assert_allclose(other.sums, one.sums, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 def test_exact_has_the_law_of_the_test_at_every_n():
     # The bridges are drawn here, not read from a tape. False alarms: 1 in 1000.

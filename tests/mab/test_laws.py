@@ -164,7 +164,7 @@ EXAMPLES = {
 
 
 # A minute or two each; other examples have the same rule or the same share.
-LONGEST = ("ttts", "ttts-ones", "t3c-ids", "tas-c")
+LONGEST = ("ttts", "ttts-ones", "t3c-ids", "ttucb-ids", "tas-c")
 
 
 @pytest.mark.slow

@@ -156,6 +156,7 @@ def test_tail_of_starved_arms_that_recover_agrees_with_plain_runs():
         assert agree(part, (is_late & (columns["answer"] == answer)).sum(), runs)
 
 
+@pytest.mark.thorough
 def test_tail_of_a_rule_that_pulls_in_batches_agrees_with_plain_runs():
     """A batch may begin among an arm's first pulls and end after them: all of it belongs to the first.
 
