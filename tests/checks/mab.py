@@ -136,7 +136,7 @@ CALLS = {
     "successive_rejects_bound": Call(mab.successive_rejects_bound, {"instance": INSTANCE, "horizon": 100}),
     "t3c": Call(mab.t3c, TOP_TWO | UNASKED | STARTED, fine=OPTIONAL),
     "t3c, question": Call(mab.t3c, ASKED | {"leader_share": 0.5}, fine=OPTIONAL),
-    "st2": Call(mab.st2, {"problem": PROBLEM, "delta": 0.1, "epsilon": 0.1}),
+    "st2": Call(mab.st2, {"problem": PROBLEM, "delta": 0.1, "epsilon": 0.1, "every": 2}),
     "tas": Call(
         mab.tas,
         TEST | UNASKED | STARTED | {"tracking": "D", "sticky": False, "replan_every": 1},
