@@ -10,7 +10,7 @@ from jax import lax
 
 from jaxbandits.base import Array, Key
 from jaxbandits.numerics.quantile import normal_of
-from jaxbandits.numerics.random_bits import bits, uniform_from_bits, uniform_noise
+from jaxbandits.numerics.random_bits import bits, uniform_entry, uniform_from_bits, uniform_noise
 
 FEW = 32  # largest number of entries computed one by one; a longer loop costs more than it saves
 
@@ -75,7 +75,12 @@ def normal_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     """
     if jnp.dtype(dtype) != jnp.float64:
         return jax.random.normal(key, shape, dtype)
-    return normal_of(uniform_noise(key, shape, dtype))
+    n = math.prod(shape)
+    if not 1 < n < 8:
+        return normal_of(uniform_noise(key, shape, dtype))
+    entries = np.arange(n, dtype=np.uint32)
+    block = jnp.zeros((), jnp.uint32)
+    return one_by_one(lambda entry: normal_of(uniform_entry(key, block, entry, dtype)), jnp.asarray(entries)).reshape(shape)
 
 
 def normals_and_uniforms(key: Key, n: int, m: int, dtype: jnp.dtype) -> tuple[Array, Array]:

@@ -20,7 +20,7 @@ from jaxbandits.mab._shared import moments
 from jaxbandits.mab._shared.moments import Moments
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
-from jaxbandits.numerics.indexing import first_argmax, first_argmin, select
+from jaxbandits.numerics.indexing import first_argmax, first_argmin, row_sums, select
 
 
 class Ones(NamedTuple):
@@ -154,7 +154,7 @@ def algorithm_from_rule(
         def by_arm(x: Array) -> Array:
             """Sums the slots of each arm."""
             # XLA:CPU recomputes the operand of this sum for each of its K results, binomials too.
-            return x if slot_per_arm else jnp.sum(jnp.where(pulled, x[None], 0), axis=1, dtype=x.dtype)
+            return x if slot_per_arm else row_sums(jnp.where(pulled, x[None], 0))
 
         counts = state.counts + by_arm(observation.times)
         pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
