@@ -19,7 +19,9 @@ from jaxbandits.mab._shared.confidence import (
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, argmax, one_arm
 from jaxbandits.mab._shared.top_two import Pair, shares_of
 from jaxbandits.mab._shared.transport import transport
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import entry, is_entry
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import BestArm
 
@@ -85,7 +87,7 @@ def ttucb(
 
     def pair_of(estimates: Estimates) -> tuple[Pair, Array]:
         """Returns the pair, and the leader's share."""
-        log_t = jnp.log(jnp.maximum(estimates.pulls, 1).astype(dtype))
+        log_t = apart(log, jnp.maximum(estimates.pulls, 1).astype(dtype))
         # DEVIATION: the paper treats Gaussian arms; the kl bound of other arms is ours.
         bounds = upper_bound(problem, estimates.means, growth * log_t / estimates.counts)
         leader = argmax(bounds, estimates.lots)

@@ -21,6 +21,7 @@ from jaxbandits.mab._shared.moments import Moments
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
 from jaxbandits.numerics.indexing import first_argmax, first_argmin, row_sums, select
+from jaxbandits.numerics.kernels import apart
 
 
 class Ones(NamedTuple):
@@ -220,12 +221,12 @@ def argmax(x: Array, lots: Array | tuple[()] = ()) -> Array:
     Returns:
         int32 ().
     """
-    return first_argmax(x) if isinstance(lots, tuple) else ties.argmax(unfused(x), lots)
+    return first_argmax(x) if isinstance(lots, tuple) else apart(ties.argmax, unfused(x), lots)
 
 
 def argmin(x: Array, lots: Array | tuple[()] = ()) -> Array:
     """Returns the index of the smallest entry; otherwise as `argmax`."""
-    return first_argmin(x) if isinstance(lots, tuple) else ties.argmin(unfused(x), lots)
+    return first_argmin(x) if isinstance(lots, tuple) else apart(ties.argmin, unfused(x), lots)
 
 
 def precedence(lots: Array | tuple[()], K: int) -> Array:

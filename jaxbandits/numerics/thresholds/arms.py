@@ -8,6 +8,8 @@ import jax.numpy as jnp
 
 from jaxbandits import checks
 from jaxbandits.base import Array
+from jaxbandits.numerics import elementary
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.thresholds.evidence import (
     Evidence,
     Threshold,
@@ -43,9 +45,13 @@ def gk16(*, arms: int | None = None, comparisons: Array | float = 1) -> Threshol
 
     def gk16(delta: Array | float, evidence: Evidence) -> Array:
         delta = as_float(delta)
-        return jnp.log1p(jnp.log(as_count(evidence.pulls, delta))) + (union(delta) - jnp.log(delta))
+        return apart(_log1p_log, as_count(evidence.pulls, delta)) + (union(delta) - jnp.log(delta))
 
     return gk16
+
+
+def _log1p_log(x: Array) -> Array:
+    return elementary.log1p(elementary.log(x))
 
 
 def log_t(*, arms: int | None = None, comparisons: Array | float = 1) -> Threshold:

@@ -1,0 +1,37 @@
+"""Parts of a round that a CPU computes in kernels of their own.
+
+XLA:CPU copies elementwise work into each kernel that reads its result, and an optimization barrier does not keep it
+from that. The leader of a lane, found by a chain of comparisons, is then found again for every arm of the lane in all
+kernels that depend on it. A call that stays a call is computed once: TTUCB takes 43 core-ns a round instead of 59.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
+
+from jaxbandits.base import Array
+from jaxbandits.checks import is_concrete
+
+
+def apart(function: Callable[..., Array], *arrays: Array) -> Array:
+    """Computes a function of arrays in kernels of its own on a CPU, elsewhere together with the work around it.
+
+    Each call costs a CPU about a microsecond for all lanes of a batch, and its arguments and results are written to
+    memory. A function that several kernels read gains, a function of many arrays does not.
+    """
+    if is_concrete(*arrays):
+        return function(*arrays)
+    return lax.platform_dependent(*arrays, cpu=_called(function), default=function)
+
+
+def _called(function: Callable[..., Array]) -> Callable[..., Any]:
+    compiled = jax.jit(function)
+
+    def call(*arrays: Array) -> Any:
+        with set_xla_metadata(inlineable="false"):
+            return compiled(*arrays)
+
+    return call
