@@ -28,10 +28,14 @@ def apart(function: Callable[..., Array], *arrays: Array) -> Array:
 
 
 def _called(function: Callable[..., Array]) -> Callable[..., Any]:
-    compiled = jax.jit(function)
+    @jax.jit
+    def body(*arrays: Array) -> Any:
+        # Calls within it, such as `jnp.where`, become part of it.
+        with set_xla_metadata(inlineable="true"):
+            return function(*arrays)
 
     def call(*arrays: Array) -> Any:
         with set_xla_metadata(inlineable="false"):
-            return compiled(*arrays)
+            return body(*arrays)
 
     return call
