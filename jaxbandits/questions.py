@@ -3,13 +3,17 @@
 A family gives each question its functions: the answer at some means, and the nearest means with another answer.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import is_concrete, require
+from jaxbandits.numerics.indexing import row_sums
+from jaxbandits.numerics.kernels import apart
 
 
 class BestArm(NamedTuple):
@@ -33,9 +37,13 @@ class Above(NamedTuple):
 
 def largest(m: Array | int, values: Array) -> Array:
     """Returns a mask of the m largest values, bool (K,); the lowest index comes first among equal ones."""
-    arms = jnp.arange(values.shape[0])
-    comes_first = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & (arms[None] < arms[:, None]))
-    return jnp.sum(comes_first, axis=1, dtype=jnp.int32) < m
+    return apart(partial(_largest, m), values)
+
+
+def _largest(m: Array | int, values: Array) -> Array:
+    is_lower = np.tri(values.shape[0], k=-1, dtype=bool)  # a constant: XLA then sees that two calls are the same
+    comes_first = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & is_lower)
+    return row_sums(comes_first.astype(jnp.int32)) < m
 
 
 def check_m(name: str, question: TopM, arms: int) -> None:

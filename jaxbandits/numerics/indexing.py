@@ -14,6 +14,7 @@ import jax.numpy as jnp
 from jax import lax
 
 from jaxbandits.base import Array, PyTree
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.linalg import aligned
 
 FEW = 32  # largest number of entries that are reduced by a chain
@@ -173,11 +174,11 @@ def first_smallest(values: Array) -> Array:
 
 def smallest_entry(values: Array) -> tuple[Array, Array]:
     """Returns the first index of the smallest value of (n,), int32 (), and the value; any index if one is NaN."""
-    values = settled(values)
+    return apart(_smallest_entry, settled(values))
+
+
+def _smallest_entry(values: Array) -> tuple[Array, Array]:
     if values.shape[0] > FEW:
         return first_smallest(values), jnp.min(values)
-    parts = _parts(values)
-    index, value = jnp.zeros((), jnp.int32), parts[0]
-    for i, part in enumerate(parts[1:], 1):
-        index, value = jnp.where(part < value, i, index), jnp.minimum(part, value)
-    return index, value
+    index = jnp.argmin(values).astype(jnp.int32)
+    return index, entry(values, index)

@@ -16,7 +16,7 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete
 
 
-def apart(function: Callable[..., Array], *arrays: Array) -> Array:
+def apart(function: Callable[..., Any], *arrays: Array) -> Any:
     """Computes a function of arrays in kernels of its own on a CPU, elsewhere together with the work around it.
 
     Each call costs a CPU about a microsecond for all lanes of a batch, and its arguments and results are written to
@@ -27,7 +27,7 @@ def apart(function: Callable[..., Array], *arrays: Array) -> Array:
     return lax.platform_dependent(*arrays, cpu=_called(function), default=function)
 
 
-def _called(function: Callable[..., Array]) -> Callable[..., Any]:
+def _called(function: Callable[..., Any]) -> Callable[..., Any]:
     @jax.jit
     def body(*arrays: Array) -> Any:
         # Calls within it, such as `jnp.where`, become part of it.

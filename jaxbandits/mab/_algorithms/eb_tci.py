@@ -1,6 +1,5 @@
 """EB-TCI: EB-TC with a term that favours rarely pulled arms (Jourdan et al., 2022)."""
 
-import jax.numpy as jnp
 
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype
@@ -12,6 +11,8 @@ from jaxbandits.mab._shared.frame import Estimates, Proposal, State, argmax, arg
 from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair, coin
 from jaxbandits.mab._shared.transport import transport_costs
 from jaxbandits.numerics.thresholds import Threshold
+from jaxbandits.numerics.elementary import log
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.questions import TopM, largest
 
 PENALTY = 0.5  # factor of the logarithm for `TopM`, as its authors' program has it
@@ -72,4 +73,4 @@ def eb_tci(
 def _pair(settings: StopSettings, estimates: Estimates) -> Pair:
     leader = argmax(estimates.means, estimates.lots)
     costs = transport_costs(settings.problem, estimates, leader, settings.epsilon)
-    return Pair(leader, argmin(unfused(costs + jnp.log(estimates.counts)), estimates.lots))
+    return Pair(leader, argmin(unfused(costs + apart(log, estimates.counts)), estimates.lots))

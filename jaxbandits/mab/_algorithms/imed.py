@@ -7,6 +7,8 @@ from jaxbandits.mab._problem.problems import Problem, check_problem, divergence
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index
 from jaxbandits.numerics.elementary import log
+from jaxbandits.numerics.indexing import largest
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.normal import one_by_one
 
 
@@ -33,7 +35,7 @@ def imed(problem: Problem) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         counts, means = estimates.counts, estimates.means
-        best = jnp.max(means)
+        best = apart(largest, means)
 
         def of_arm(count: Array, mean: Array) -> Array:
             return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + log(count))

@@ -132,7 +132,7 @@ def algorithm_from_bounds(
         lower, upper = jnp.where(members, ends, jnp.inf), jnp.where(members, -jnp.inf, ends)
         first, second = argmin(lower), argmax(upper)
         action = both(first, second)
-        return Choice(action, jnp.max(upper) <= jnp.min(lower), members, lambda: halves(first, second))
+        return Choice(action, entry(upper, second) <= entry(lower, first), members, lambda: halves(first, second))
 
     if question is not None:
         algorithm = algorithm_in_batches(

@@ -8,6 +8,8 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, argmin, one_arm
+from jaxbandits.numerics.indexing import largest
+from jaxbandits.numerics.kernels import apart
 
 
 def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorithm:
@@ -45,7 +47,7 @@ def successive_elimination(problem: Problem, *, delta: Array | float) -> Algorit
         is_complete = jnp.all(~active | (state.counts == least))
         r = jnp.maximum(least, 1).astype(dtype)
         radius = scale(problem) * jnp.sqrt(2 * (math.log(4 * K) + 2 * jnp.log(r) - log_delta) / r)
-        best = jnp.max(jnp.where(active, estimates.means, -jnp.inf))
+        best = apart(largest, jnp.where(active, estimates.means, -jnp.inf))
         return active & ~(is_complete & (estimates.means < best - 2 * radius))
 
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:

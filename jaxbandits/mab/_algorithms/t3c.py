@@ -19,6 +19,8 @@ from jaxbandits.mab._shared.directed import swapped_arm
 from jaxbandits.mab._shared.frame import Choice, Estimates, Proposal, Rule, State, argmax, one_arm, unfused
 from jaxbandits.mab._shared.top_two import Pair, tossed
 from jaxbandits.mab._shared.transport import transport_costs
+from jaxbandits.numerics.indexing import smallest
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import TopM, largest
 
@@ -105,7 +107,11 @@ def uniform_argmin(costs: Array, uniform: Array) -> Array:
     Returns:
         int32 ().
     """
-    tied = costs == jnp.min(costs)
+    return apart(_uniform_argmin, costs, uniform)
+
+
+def _uniform_argmin(costs: Array, uniform: Array) -> Array:
+    tied = costs == smallest(costs)
     number = jnp.sum(tied, dtype=jnp.int32)
     pick = jnp.minimum((number.astype(costs.dtype) * uniform).astype(jnp.int32), number - 1)
     return argmax(tied & (jnp.cumsum(tied, dtype=jnp.int32) == pick + 1))

@@ -26,7 +26,9 @@ from jaxbandits.mab._shared.frame import (
     precedence,
     unfused,
 )
+from jaxbandits.numerics import indexing
 from jaxbandits.numerics.indexing import entry, is_entry
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import TopM, largest
 
@@ -95,13 +97,14 @@ def ugape(
         assert isinstance(question, TopM)
         upper, lower = unfused(intervals_of(settings, state, estimates))
         is_high = largest(question.m, upper)
-        within, beyond = jnp.min(jnp.where(is_high, upper, jnp.inf)), jnp.max(jnp.where(is_high, -jnp.inf, upper))
+        within = apart(indexing.smallest, jnp.where(is_high, upper, jnp.inf))
+        beyond = apart(indexing.largest, jnp.where(is_high, -jnp.inf, upper))
         gaps = unfused(jnp.where(is_high, beyond, within) - lower)
         members = largest(question.m, -gaps)
         first, second = argmin(jnp.where(members, lower, jnp.inf)), argmax(jnp.where(members, -jnp.inf, upper))
         count, count_other = entry(state.counts, first), entry(state.counts, second)
         is_first = (count < count_other) | ((count == count_other) & (first < second))
-        stop = jnp.max(jnp.where(members, gaps, -jnp.inf)) <= 0
+        stop = apart(indexing.largest, jnp.where(members, gaps, -jnp.inf)) <= 0
         return Choice(one_arm(jnp.where(is_first, first, second)), stop, members)
 
     if question is not None:

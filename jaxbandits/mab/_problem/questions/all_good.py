@@ -5,6 +5,7 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandits import checks
@@ -13,9 +14,10 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, divergence, has_unknown_variances, law_of, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, pair_of, placed
+from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, pair_of, placed, pooled_costs
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, is_entry, row_maxima, row_sums, smallest_entry
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.roots import bracketed_root
 from jaxbandits.questions import checked_set
 
@@ -79,9 +81,12 @@ def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Arr
     Returns:
         float (K, K), row a for arm a: kl(m_b, lambda_b) of every arm b. 0 for arms within epsilon already.
     """
-    x = _rises_to(problem, epsilon, counts, means)
+    return _divergences_at(problem, epsilon, _rises_to(problem, epsilon, counts, means), means)
+
+
+def _divergences_at(problem: Problem, epsilon: Array, x: Array, means: Array) -> Array:
     others = jnp.minimum(means[None], (x + epsilon)[:, None])
-    target = jnp.where(jnp.eye(means.shape[0], dtype=bool), x[:, None], others)
+    target = jnp.where(np.eye(means.shape[0], dtype=bool), x[:, None], others)
     return divergence(problem, means[None], target)
 
 
@@ -90,10 +95,7 @@ def _rises_to(problem: Problem, epsilon: Array, counts: Array, means: Array) -> 
     law, top = law_of(problem), jnp.maximum(jnp.max(means) - epsilon, means)
     # For Gaussian arms the slope of the cost is the smallest of linear functions, one for each set of arms that come
     # down. So its root is the largest of their roots, and the best set has the arms above some mean.
-    is_above = (means[None] >= means[:, None]).astype(means.dtype)
-    number, total = row_sums(is_above * counts[None]), row_sums(is_above * (counts * (means - epsilon))[None])
-    pooled = ((counts * means)[:, None] + total[None]) / (counts[:, None] + number[None])
-    x = jnp.maximum(means, row_maxima(pooled))
+    x = apart(_largest_root, counts, means, *apart(_weights_above, counts, means, epsilon))
     if law.is_location:
         return x
 
@@ -118,6 +120,17 @@ def _rises_to(problem: Problem, epsilon: Array, counts: Array, means: Array) -> 
     return bracketed_root(slope, jnp.maximum(best - width, means), jnp.minimum(best + width, top), best)
 
 
+def _weights_above(counts: Array, means: Array, epsilon: Array) -> tuple[Array, Array]:
+    """Returns the pulls, and the sums of rewards less epsilon, of all arms with means of at least each, float (K,)."""
+    is_above = (means[None] >= means[:, None]).astype(means.dtype)
+    return row_sums(is_above * counts[None]), row_sums(is_above * (counts * (means - epsilon))[None])
+
+
+def _largest_root(counts: Array, means: Array, number: Array, total: Array) -> Array:
+    pooled = ((counts * means)[:, None] + total[None]) / (counts[:, None] + number[None])
+    return jnp.maximum(means, row_maxima(pooled))
+
+
 def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> Array:
     """Computes the costs of all alternatives of arm a in row a, float (K, K).
 
@@ -125,12 +138,19 @@ def _costs(question: AllGood, problem: Problem, counts: Array, means: Array) -> 
     """
     epsilon, K = _margin(question, means), means.shape[0]
     is_good = _answer(question, problem, counts, means)[:, None]
-    first, second = fall_divergences(problem, epsilon, counts, means)
-    first, second = counts[:, None] * first, counts[None] * second
-    rise = row_sums(counts[None] * rise_divergences(problem, epsilon, counts, means))
-    falls = jnp.where(jnp.eye(K, dtype=bool), jnp.inf, first + second)
-    rises = jnp.where(jnp.arange(K)[None] == 0, rise[:, None], jnp.inf)
-    return jnp.where(is_good, falls, rises)
+    x = _rises_to(problem, epsilon, counts, means)
+
+    def of_rises(counts: Array, means: Array, x: Array, epsilon: Array) -> Array:
+        return row_sums(counts[None] * _divergences_at(problem, epsilon, x, means))
+
+    def of_all(counts: Array, means: Array, rise: Array, epsilon: Array) -> Array:
+        sample = Sample(counts, means)
+        costs = pooled_costs(problem, *pair_of(sample, sample), epsilon)
+        falls = jnp.where(np.eye(K, dtype=bool), jnp.inf, costs)
+        rises = jnp.where(np.arange(K)[None] == 0, rise[:, None], jnp.inf)
+        return jnp.where(is_good, falls, rises)
+
+    return apart(of_all, counts, means, apart(of_rises, counts, means, x, epsilon), epsilon)
 
 
 def _alternatives(question: AllGood, problem: Problem, counts: Array, means: Array) -> Alternatives:

@@ -94,9 +94,12 @@ def at_arm(sample: Sample, arm: Array) -> Sample:
     return jax.tree.map(lambda x: entry(x, arm), sample)
 
 
-def pooled_costs(problem: Problem, first: Sample, second: Sample) -> Array:
-    """Computes the smallest cost n_1 kl(m_1, x) + n_2 kl(m_2, x), float (...); 0 where m_2 >= m_1."""
-    return law_of(problem).transport(problem, first, second, None)
+def pooled_costs(problem: Problem, first: Sample, second: Sample, epsilon: Array | None = None) -> Array:
+    """Computes the smallest cost n_1 kl(m_1, x) + n_2 kl(m_2, x + epsilon), float (...); 0 where m_2 >= m_1 + epsilon.
+
+    Arguments: see `meeting_points`, except that the second mean is free.
+    """
+    return law_of(problem).transport(problem, first, second, epsilon)
 
 
 def placed(first: Array, second: Array) -> Array:
