@@ -11,7 +11,9 @@ import jax.numpy as jnp
 from jaxbandits.base import Array
 from jaxbandits.linear._problem.environment import Pull
 from jaxbandits.numerics.compensated import add_at, no_loss
+from jaxbandits.numerics.elementary import log1p
 from jaxbandits.numerics.indexing import sliced
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
 
@@ -40,7 +42,7 @@ def update(
     points: Array, arms: Array, theta: Array, *, arm: Array, image: Array, leverage: Array, times: Array, reward: Array
 ) -> Update:
     """Computes the changes by `times` pulls of an arm, by Sherman and Morrison. Cost: O(N d)."""
-    moved = dot(points, image)
+    moved = apart(dot, points, image)
     gain = times / (1 + times * leverage)
     surprise = (reward - times * dot(sliced(arms, arm), theta)) / (1 + times * leverage)
     return Update(moved, gain, surprise)
@@ -77,7 +79,7 @@ def observe(arms: Array, state: State, action: Pull, observation: Array) -> Stat
         leverage=state.leverage - gain * moved**2,
         theta=state.theta + surprise * image,
         lost=lost,
-        logdet=state.logdet + jnp.log1p(times * leverage),
+        logdet=state.logdet + apart(log1p, times * leverage),
     )
 
 

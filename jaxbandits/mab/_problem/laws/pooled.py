@@ -56,8 +56,8 @@ def cost_with_margin(
 
     Args:
         divergence: kl.
-        leader: pulls n_l and mean m_l of one arm, ().
-        other: pulls n_a and means m_a of others, (K,).
+        leader: pulls n_l and mean m_l of one arm, or of several, (...).
+        other: pulls n_a and means m_a of others, (...), broadcast against them.
         epsilon: float () >= 0.
         times_variance: product with the variance V of a reward.
         times_slope: product with the derivative of V.
@@ -65,12 +65,12 @@ def cost_with_margin(
         steps: steps of Newton's method, each kept inside a bracket of the root.
 
     Returns:
-        float (K,).
+        float (...).
     """
     (n_l, m_l, _), (n_a, m_a, _) = leader, other
     lead = m_l - m_a + epsilon
-    lo = jnp.broadcast_to(jnp.maximum(0, m_a - epsilon), m_a.shape)
-    hi = jnp.broadcast_to(m_l if most is None else jnp.minimum(m_l, most - epsilon), m_a.shape)
+    lo = jnp.broadcast_to(jnp.maximum(0, m_a - epsilon), lead.shape)
+    hi = jnp.broadcast_to(m_l if most is None else jnp.minimum(m_l, most - epsilon), lead.shape)
     x = jnp.clip((n_l * m_l + n_a * (m_a - epsilon)) / (n_l + n_a), lo, hi)
     for _ in range(steps):
         y = x + epsilon
