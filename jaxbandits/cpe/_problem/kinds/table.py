@@ -27,8 +27,11 @@ from jaxbandits.cpe._problem.kinds.matroids import (
     swap_gaps,
     swaps_on_host,
 )
+from jaxbandits.numerics.indexing import row_sums
+from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.linalg import aligned, dot
 
+SHORT = 8  # largest number of entries that are added one by one: 24 take twice as long as by a reduction
 RANKED = 64  # largest number of entries of a table for which all pairs are compared
 
 Quota = Literal["exactly", "at most", "at least"]
@@ -187,7 +190,9 @@ def worth(table: Table, theta: Array) -> Worth:
 def _best_levels(table: Table, theta: Array) -> Array:
     """Finds the leading optimum, int32 (m,). Cost: O((m W)^2) up to 64 entries, otherwise O(m W) 32 or 64 times."""
     worths = worth(table, theta)
-    return _best_by_rank(table, worths) if worths.low.size <= RANKED else _best_by_bisection(table, worths)
+    if worths.low.size > RANKED:
+        return _best_by_bisection(table, worths)
+    return apart(lambda low, high: _best_by_rank(table, Worth(low, high)), *worths)
 
 
 @partial(jax.jit, inline=True)
@@ -198,7 +203,7 @@ def _best_by_rank(table: Table, worths: Worth) -> Array:
     # True if the entry of the column is better than the entry of the row.
     is_better = jnp.where(arm[None] > arm[:, None], high[None] >= low[:, None], low[None] > high[:, None])
     precedes = jnp.where(arm[None] == arm[:, None], level[None] < level[:, None], is_better)
-    rank = jnp.sum(precedes, axis=1, dtype=jnp.int32)
+    rank = _numbers(precedes)
     chosen = ((rank < table.quota) & (low > table.floor)) | (low > table.ceiling)
     return jnp.sum(chosen.reshape(m, width), axis=1, dtype=jnp.int32)
 
@@ -254,6 +259,10 @@ def _exceeds(table: Table, level: Array, *, at_i: Array, others: Array) -> Array
 
     That is so if its entry number `level[i]`, counted from 0, is chosen. Cost: O(m^2 W).
     """
+    return apart(partial(_exceeds_at, table), level, at_i, others)
+
+
+def _exceeds_at(table: Table, level: Array, at_i: Array, others: Array) -> Array:
     entry = _entry(worth(table, at_i), level)
     better = level.astype(jnp.int32) + _better_entries(entry, worth(table, others))
     return ((better < table.quota) & (entry.low > table.floor)) | (entry.low > table.ceiling)
@@ -302,7 +311,13 @@ def _better_entries(entry: Worth, worths: Worth) -> Array:
     low, high = (aligned(side.ravel(), 2) for side in worths)
     # Among equal entries the larger arm is ahead, which gives the lexicographically smallest decision.
     ahead = jnp.where(j > arm, high >= entry.low[:, None], low > entry.high[:, None]) & (j != arm)
-    return jnp.sum(ahead, axis=-1, dtype=jnp.int32)
+    return _numbers(ahead)
+
+
+def _numbers(mask: Array) -> Array:
+    """Counts the entries of each row that hold, int32 (n,)."""
+    is_short = mask.shape[1] <= SHORT
+    return row_sums(mask.astype(jnp.int32)) if is_short else jnp.sum(mask, axis=1, dtype=jnp.int32)
 
 
 # Rewards
