@@ -11,6 +11,7 @@ from itertools import accumulate
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array, PyTree
@@ -21,6 +22,7 @@ FEW = 32  # largest number of entries that are reduced by a chain
 # Smallest number of entries for which `jnp.argmax` is slower than two reductions: UCB1 on 13 Gaussian arms takes 72
 # core-ns per round by it and 82 by them, on 16 arms 147 and 80.
 MANY = 16
+RANKED = 256  # largest number of entries that are ranked by all comparisons; more are sorted
 BLOCK = 64  # numbers per block in `first_smallest`
 
 
@@ -54,6 +56,31 @@ def row_sums(values: Array) -> Array:
 def row_maxima(values: Array) -> Array:
     """Returns the largest value of each row of (n, m), (n,); NaN if one is NaN."""
     return reduce(jnp.maximum, _parts(values.T)) if values.shape[1] <= FEW else jnp.max(values, axis=1)
+
+
+def ranks(values: Array) -> Array:
+    """Returns the place of each entry of (n,) from the largest on, int32 (n,); of equal entries, the first leads.
+
+    XLA:CPU takes 2.0 us to sort 36 numbers and 8.2 us to sort 111; all comparisons take 0.2 and 2.3 us.
+    """
+    is_later = ~np.tri(values.shape[0], dtype=bool)
+    comes_first = (values[:, None] > values[None]) | ((values[:, None] == values[None]) & is_later)
+    return jnp.sum(comes_first, axis=0, dtype=jnp.int32)
+
+
+def largest_first(values: Array, m: int) -> Array:
+    """Returns the m largest entries of (n,), in order, (m,)."""
+    if values.shape[0] > RANKED:
+        return lax.top_k(values, m)[0]
+    is_at = ranks(values)[:, None] == np.arange(m, dtype=np.int32)[None]
+    return jnp.sum(jnp.where(is_at, values[:, None], 0), axis=0)
+
+
+def is_among_largest(values: Array, m: int) -> Array:
+    """Returns a mask of the m largest entries of (n,), bool (n,); of equal entries, the first are taken."""
+    if values.shape[0] > RANKED:
+        return jnp.zeros(values.shape, bool).at[lax.top_k(values, m)[1]].set(True)
+    return ranks(values) < m
 
 
 def _parts(values: Array) -> list[Array]:

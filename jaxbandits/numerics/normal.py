@@ -12,6 +12,7 @@ from jaxbandits.base import Array, Key
 from jaxbandits.numerics.quantile import normal_of
 from jaxbandits.numerics.random_bits import bits, uniform_entry, uniform_from_bits, uniform_noise
 
+VECTOR = 8  # numbers that a CPU computes as one vector
 FEW = 32  # largest number of entries computed one by one; a longer loop costs more than it saves
 
 
@@ -76,11 +77,11 @@ def normal_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     if jnp.dtype(dtype) != jnp.float64:
         return jax.random.normal(key, shape, dtype)
     n = math.prod(shape)
-    if not 1 < n < 8:
+    if not 1 < n < VECTOR:
         return normal_of(uniform_noise(key, shape, dtype))
-    entries = np.arange(n, dtype=np.uint32)
-    block = jnp.zeros((), jnp.uint32)
-    return one_by_one(lambda entry: normal_of(uniform_entry(key, block, entry, dtype)), jnp.asarray(entries)).reshape(shape)
+    # One by one: XLA:CPU vectorises over the last axis, and takes 21 ns for each of two rewards otherwise.
+    block, entries = jnp.zeros((), jnp.uint32), jnp.arange(n, dtype=jnp.uint32)
+    return one_by_one(lambda entry: normal_of(uniform_entry(key, block, entry, dtype)), entries).reshape(shape)
 
 
 def normals_and_uniforms(key: Key, n: int, m: int, dtype: jnp.dtype) -> tuple[Array, Array]:

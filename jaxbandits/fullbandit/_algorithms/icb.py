@@ -4,7 +4,6 @@ from collections.abc import Callable
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
@@ -22,6 +21,7 @@ from jaxbandits.fullbandit._shared.tracking import (
     check_rule,
     top_k_mask,
 )
+from jaxbandits.numerics.indexing import largest_first
 
 Oracle = Callable[[Array], Array]  # (weights float (n,)) -> bool (n,)
 
@@ -162,8 +162,8 @@ def best_rival(theta: Array, widths: Array, *, k: int, feasible: Oracle | None =
         return _best_feasible_rival(theta, widths, k, feasible)
     swaps = min(k, theta.size - k)
     answer = top_k_mask(theta, k)
-    gains, _ = lax.top_k(jnp.where(answer, -jnp.inf, theta + widths), swaps)
-    losses = -lax.top_k(jnp.where(answer, widths - theta, -jnp.inf), swaps)[0]
+    gains = largest_first(jnp.where(answer, -jnp.inf, theta + widths), swaps)
+    losses = -largest_first(jnp.where(answer, widths - theta, -jnp.inf), swaps)
     # One swap is forced, as the rival must be another set. The others are made if they gain, and the gains decrease.
     swapped = gains - losses
     return answer, swapped[0] + jnp.maximum(swapped[1:], 0).sum()

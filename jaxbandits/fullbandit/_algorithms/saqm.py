@@ -3,7 +3,6 @@
 from typing import Literal, get_args
 
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
@@ -137,10 +136,10 @@ def _rule(estimate: Estimate, t, *, k: int, delta, epsilon, noise_scale, bound: 
         "ellipsoid", jnp.asarray(t, dtype), n=theta.size, k=k, delta=delta, noise_scale=noise_scale
     )
     answer = top_k_mask(theta, k)
-    ranked, _ = lax.top_k(theta, k + 1)
+    gap = jnp.min(jnp.where(answer, theta, jnp.inf)) - jnp.max(jnp.where(answer, -jnp.inf, theta))
     # ERRATUM: Algorithm 2 puts C_t into Z, and equation (4) multiplies by it again. It is meant once.
     width = radius * (jnp.sqrt(squared_norms(answer.astype(dtype)[None], estimate.inverse)[0]) + bound)
-    margin = ranked[k - 1] - ranked[k] + jnp.asarray(epsilon, dtype) - width
+    margin = gap + jnp.asarray(epsilon, dtype) - width
     return Verdict(answer, margin >= 0, margin, radius), width
 
 

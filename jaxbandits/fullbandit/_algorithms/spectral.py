@@ -1,7 +1,6 @@
 """Spectral: a useful upper bound of the exhaustive rule in polynomial time."""
 
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.fullbandit._problem.design import Design
@@ -18,6 +17,7 @@ from jaxbandits.fullbandit._shared.tracking import (
     check_rule,
     top_k_mask,
 )
+from jaxbandits.numerics.indexing import largest_first
 
 
 def spectral(
@@ -81,8 +81,8 @@ def _rule(design: Design, estimate: Estimate, t, *, delta, epsilon, noise_scale)
         "ellipsoid", jnp.asarray(t, dtype), n=theta.size, k=k, delta=delta, noise_scale=noise_scale
     )
     answer = top_k_mask(theta, k)
-    outside, _ = lax.top_k(jnp.where(answer, -jnp.inf, theta), swaps)
-    inside = -lax.top_k(jnp.where(answer, -theta, -jnp.inf), swaps)[0]
+    outside = largest_first(jnp.where(answer, -jnp.inf, theta), swaps)
+    inside = -largest_first(jnp.where(answer, -theta, -jnp.inf), swaps)
     loss = jnp.cumsum(inside - outside)
     # A difference y of two super-arms r swaps apart sums to 0, and |y|_2^2 = 2 r.
     widths = jnp.sqrt(2 * jnp.arange(1, swaps + 1, dtype=dtype) * eigenvalue)

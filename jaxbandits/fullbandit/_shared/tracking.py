@@ -10,7 +10,6 @@ from typing import Literal, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Key, PyTree, static_fields
@@ -18,6 +17,7 @@ from jaxbandits.fullbandit._problem.design import Design, check_design, counts_a
 from jaxbandits.fullbandit._problem.environment import Pulls, design_fields
 from jaxbandits.fullbandit._shared.leap import Growth, safe_leap
 from jaxbandits.numerics.compensated import add_to, no_loss
+from jaxbandits.numerics.indexing import is_among_largest
 from jaxbandits.numerics.linalg import gram, spd_inverse
 
 DesignMatrix = Literal["counts", "limit"]
@@ -190,7 +190,7 @@ def top_set(theta: Array, k: int) -> Array:
 @partial(jax.jit, static_argnums=1, inline=True)
 def top_k_mask(theta: Array, k: int) -> Array:
     """Computes `top_set` without its checks."""
-    return jnp.zeros(theta.shape, bool).at[lax.top_k(theta, k)[1]].set(True)
+    return is_among_largest(theta, k)
 
 
 def check_rule(design: Design, *, delta: Array | float, epsilon: Array | float, noise_scale: Array | float) -> None:

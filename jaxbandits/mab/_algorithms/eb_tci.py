@@ -1,6 +1,5 @@
 """EB-TCI: EB-TC with a term that favours rarely pulled arms (Jourdan et al., 2022)."""
 
-
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, float_dtype
 from jaxbandits.mab._problem.questions.asked import Question
@@ -10,9 +9,9 @@ from jaxbandits.mab._shared.directed import swapped_arm
 from jaxbandits.mab._shared.frame import Estimates, Proposal, State, argmax, argmin, unfused
 from jaxbandits.mab._shared.top_two import Pair, algorithm_from_pair, coin
 from jaxbandits.mab._shared.transport import transport_costs
-from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.kernels import apart
+from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import TopM, largest
 
 PENALTY = 0.5  # factor of the logarithm for `TopM`, as its authors' program has it
