@@ -155,9 +155,13 @@ def default_lanes(shapes: Shapes, mesh: Mesh, tasks: int) -> int:
     return max(1, math.ceil(lanes / VECTOR)) * VECTOR
 
 
-def default_chunk(shapes: Shapes, lanes: int) -> int:
-    """Computes the default number of rounds of a chunk."""
-    return max(1, min(DEFAULT_CHUNK, CHUNK_BYTES // max(1, lanes * shapes.round_bytes)))
+def default_chunk(shapes: Shapes, lanes: int, budget: int) -> int:
+    """Computes the default number of rounds of a chunk: no more than runs of this budget may need, up to a factor 2.
+
+    Powers of two keep the number of programs small.
+    """
+    needed = 1 << (budget - 1).bit_length()
+    return max(1, min(DEFAULT_CHUNK, needed, CHUNK_BYTES // max(1, lanes * shapes.round_bytes)))
 
 
 def on_cpu(mesh: Mesh) -> bool:
