@@ -65,6 +65,14 @@ def run(options: Settings) -> Report:
         cases = [each for module in families.values() for each in module.cases()]
         if bench == "gpu":
             return gpu.report(cases, options)
-        return case.report("Speed of the whole engine, all families", cases, options)
-    cases = families[bench].more_cases(options)
+        return case.report("Speed of the whole engine, all families", wanted(cases, options), options)
+    cases = wanted(families[bench].more_cases(options), options)
     return case.report(f"Speed of the whole engine: {bench}", cases, options)
+
+
+def wanted(cases: list[case.Case], options: Settings) -> list[case.Case]:
+    """Returns the cases of rules that `--only` names."""
+    chosen = [each for each in cases if gpu.is_wanted(each.rule, options)]
+    if not chosen:
+        raise SystemExit(f"--only must name rules of this bench, got {' '.join(options.extra['only'])}")
+    return chosen
