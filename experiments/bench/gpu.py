@@ -35,9 +35,7 @@ MEMORY = 1.41e11  # bytes
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument(
-        "--only", nargs="+", metavar="ALGORITHM", help="part of names; not for `sweep`"
-    )
+    parser.add_argument("--only", nargs="+", metavar="ALGORITHM", help="part of names; not for `sweep`")
     parser.add_argument("--arrays", action="store_true", help="for `bench gpu`: rounds on arrays, not on scalars")
 
 

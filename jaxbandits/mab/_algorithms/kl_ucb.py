@@ -7,6 +7,8 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype, upper_bound
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
+from jaxbandits.numerics.elementary import log
+from jaxbandits.numerics.kernels import apart
 
 
 def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
@@ -34,7 +36,7 @@ def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
-        log_t = jnp.log(next_pull(estimates))
+        log_t = apart(log, next_pull(estimates))
         # Indices are first read at t = K + 1 >= 3, so log log t is positive there.
         level = log_t + weight * jnp.log(jnp.maximum(log_t, 1))
         return upper_bound(problem, estimates.means, level / estimates.counts)

@@ -7,6 +7,8 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
+from jaxbandits.numerics.elementary import log
+from jaxbandits.numerics.kernels import apart
 
 
 def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
@@ -35,6 +37,6 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
-        return estimates.means + factor * jnp.sqrt(2 * jnp.log(next_pull(estimates)) / estimates.counts)
+        return estimates.means + factor * jnp.sqrt(2 * apart(log, next_pull(estimates)) / estimates.counts)
 
     return algorithm_from_index(problem, index)
