@@ -128,9 +128,9 @@ def sweep(
             (`jaxbandits.engine.sweep.layout.default_lanes`). Enough batches advance side by side to keep the cores busy
             (two on an accelerator).
         chunk: rounds between two refreshes of an algorithm's cache: 256, or fewer if their noise would take more than
-            256 MB, or if no run may have so many rounds. Lanes are refilled only at a chunk's end, so runs of less than
-            a few chunks leave lanes idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a leap
-            would have been faster. A refreshed cache has other rounding errors, so a chunk may change a stopping time.
+            256 MB, or if the budget of rounds is smaller. Lanes are refilled only at a chunk's end, so runs of less
+            than a few chunks leave lanes idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a
+            leap would have been faster. A refreshed cache has other rounding errors, so a chunk may change a stopping time.
             Only `linear` has such caches: LinGapE, LinUCB, LinTS, the rules stopped by likelihood ratios, `uniform` and
             `fixed_weights`. All other rules make the same runs with any chunk, except `mab.tas` in 32 bit, whose plans
             are compiled for a chunk's start and for its rounds, and may round differently.

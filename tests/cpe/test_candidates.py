@@ -1,5 +1,6 @@
 """The candidates of a box: by hand, at every corner, and every form against the others."""
 
+from functools import partial
 from itertools import product
 
 import jax
@@ -216,6 +217,20 @@ def test_large_classes_are_compared_by_a_matrix_product(monkeypatch):
     monkeypatch.setattr(enumerated, "MAX_PAIRS", 0)
     multiplied = jax.jit(jax.vmap(lambda lo, hi: judge(lo, hi)))(lo, hi)
     np.testing.assert_array_equal(pairs, multiplied)
+
+
+def test_few_known_decisions_are_compared_arm_by_arm_as_traced_ones_are():
+    lo, at, hi = boxes(RNG(3), 200, 7)
+    problem = cpe.paths5().problem._replace(offset=jnp.asarray([0.1, 0.0, 0.2, 0.0, 0.1]))
+    assert problem.rows.shape[0] ** 2 * problem.rows.shape[1] <= enumerated.FEW_TERMS
+
+    def judge(problem, lo, at, hi):
+        return candidates(problem, lo, hi, solve(problem, at))
+
+    known = jax.jit(jax.vmap(partial(judge, problem)))(lo, at, hi)
+    traced = jax.jit(jax.vmap(judge, in_axes=(None, 0, 0, 0)))(problem, lo, at, hi)
+    np.testing.assert_array_equal(known, traced)
+    assert 0 < np.mean(known) < 1
 
 
 def test_a_bridge_is_never_a_candidate():

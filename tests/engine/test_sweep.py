@@ -36,6 +36,15 @@ def test_refilled_lanes_equal_plain_runs_bit_for_bit():
     assert len(np.unique(columns["total"])) == 100  # no two tasks share their noise
 
 
+@pytest.mark.parametrize(
+    ("settings", "chunk"), [({"max_rounds": 51}, 64), ({"max_rounds": 1}, 1), ({"max_rounds": 300}, 256)]
+)
+def test_a_chunk_is_no_longer_than_runs_may_be(caplog, settings, chunk):
+    with caplog.at_level("DEBUG", logger="jaxbandits"):
+        jaxbandits.sweep(counting, LIMITS, seeds=2, key=KEY, lanes=8, progress=False, **settings)
+    assert f"chunks of {chunk} rounds" in caplog.text
+
+
 @pytest.mark.parametrize(("lanes", "chunk"), [(1, 7), (3, 16), (64, 1), (200, 1000)])
 def test_lanes_and_chunk_do_not_change_the_streams(lanes, chunk):
     settings = {"seeds": 5, "key": KEY, "max_rounds": 1000, "metrics": total, "progress": False}

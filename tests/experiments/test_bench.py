@@ -8,8 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from experiments.bench import MEASURED, baseline, precision, ratios, rivals, twins
+from experiments.bench import MEASURED, baseline, precision, ratios, rivals, twins, wanted
 from experiments.bench import case as bench
+from experiments.bench import run as run_bench
 from experiments.bench.case import Case, repeating
 from experiments.bench.reference import scalar
 from experiments.bench.rivals import rival
@@ -142,6 +143,14 @@ def test_baseline_measures_all_and_marks_missed_aims(monkeypatch):
     assert (baseline.row(met)["aim"], baseline.row(met)["x numba"], baseline.row(met)["reason"]) == ("-inf", "", "")
     with pytest.raises(SystemExit, match="--only must name rules of this bench, got nothing"):
         baseline.run(Settings(extra={"only": ["nothing"]}))
+
+
+def test_only_chooses_among_the_rules_of_a_family():
+    options = Settings(quick=True, extra={"bench": "mab", "float32": False, "only": ["all good", "kl-ucb"]})
+    cases = wanted(importlib.import_module("experiments.bench.mab").more_cases(options), options)
+    assert {each.rule for each in cases} == {"KL-UCB", "EB-TC, ids, all good", "uniform, all good"}
+    with pytest.raises(SystemExit, match="--only must name rules of this bench, got nothing"):
+        run_bench(options._replace(extra=options.extra | {"only": ["nothing"]}))
 
 
 def test_rivals_play_in_numpy():

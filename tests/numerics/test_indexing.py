@@ -21,6 +21,31 @@ def test_entry_out_of_range_is_0():
     assert indexing.entry(jnp.asarray(VALUES[0]), jnp.int32(9)) == 0
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_entry_of_floats_keeps_every_bit_and_its_derivative(dtype):
+    values = np.array([-0.0, np.inf, 1 / 3, np.nan, -2.5], dtype)
+    read = jax.jit(jax.vmap(indexing.entry, in_axes=(None, 0)))(values, np.arange(5, dtype=np.int32))
+    assert np.asarray(read).tobytes() == values.tobytes()
+    slopes = jax.jit(jax.grad(indexing.entry))(jnp.ones(5, dtype), jnp.int32(2))
+    np.testing.assert_array_equal(slopes, np.arange(5) == 2)
+
+
+@pytest.mark.parametrize("size", [5, indexing.RANKED, indexing.RANKED + 1])
+def test_largest_entries_by_ranks_and_by_sorting_equal_a_stable_sort(size):
+    values = np.random.default_rng(size).integers(0, 9, (4, size)).astype(float)  # values tie
+    values[1, : size // 2] = -np.inf
+    order = np.argsort(-values, axis=1, kind="stable")
+    m = size // 2
+
+    def three(row):
+        return indexing.ranks(row), indexing.largest_first(row, m), indexing.is_among_largest(row, m)
+
+    ranks, first, among = jax.jit(jax.vmap(three))(values)
+    np.testing.assert_array_equal(ranks, np.argsort(order, axis=1))
+    np.testing.assert_array_equal(first, np.take_along_axis(values, order[:, :m], axis=1))
+    np.testing.assert_array_equal(among, ranks < m)
+
+
 @pytest.mark.parametrize("size", [1, 9, indexing.FEW, indexing.FEW + 1])
 def test_reads_and_extremes_by_a_chain_and_by_reductions_equal_numpy(size):
     values = np.random.default_rng(size).integers(0, 5, (8, size)).astype(float)  # values tie

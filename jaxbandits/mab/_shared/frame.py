@@ -235,9 +235,10 @@ def precedence(lots: Array | tuple[()], K: int) -> Array:
 
 
 def unfused(x: PyTree) -> PyTree:
-    """Returns the same values, computed in kernels of their own. The engine's scalar form ignores it."""
-    # Otherwise XLA:CPU copies elementwise work into each reduction over arms that reads it, where it is not vectorised:
-    # the intervals of `kl_lucb` then take six times as long.
+    """Returns the same values, of which XLA makes no part of what reads them. The engine's scalar form ignores it."""
+    # Otherwise XLA:CPU copies the intervals of `kl_lucb` into each reduction over arms that reads them, where they are
+    # not vectorised: they then take six times as long. Cheap work is copied in spite of it, but not out of a call that
+    # stays one, see `numerics.kernels.apart`.
     return lax.optimization_barrier(x)
 
 
