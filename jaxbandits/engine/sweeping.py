@@ -130,10 +130,10 @@ def sweep(
         chunk: rounds between two refreshes of an algorithm's cache: 256, or fewer if their noise would take more than
             256 MB, or if the budget of rounds is smaller. Lanes are refilled only at a chunk's end, so runs of less
             than a few chunks leave lanes idle: `Results.stats.advice`, which is logged, says when a shorter chunk or a
-            leap would have been faster. A refreshed cache has other rounding errors, so a chunk may change a stopping time.
-            Only `linear` has such caches: LinGapE, LinUCB, LinTS, the rules stopped by likelihood ratios, `uniform` and
-            `fixed_weights`. All other rules make the same runs with any chunk, except `mab.tas` in 32 bit, whose plans
-            are compiled for a chunk's start and for its rounds, and may round differently.
+            leap would have been faster. A refreshed cache has other rounding errors, so a chunk may change a stopping
+            time. Only `linear` has such caches: LinGapE, LinUCB, LinTS, the rules stopped by likelihood ratios,
+            `uniform` and `fixed_weights`. All other rules make the same runs with any chunk, except `mab.tas` in 32
+            bit, whose plans are compiled for a chunk's start and for its rounds, and may round differently.
         scalars: True if a round works on one vector over lanes per entry of a lane's small arrays
             (`jaxbandits.engine.scalars`). By default it is used where it is faster: on accelerators, for rounds of at
             most 12,000 scalar operations. Results are the same except that sums may round differently.
