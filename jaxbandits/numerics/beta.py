@@ -39,6 +39,7 @@ def beta(key: Key, a: Array, b: Array) -> Array:
     return lax.platform_dependent(a, b, cpu=partial(on_cpu, key), default=partial(_draw_all, key))
 
 
+@partial(jax.jit, inline=True)
 def _draw_few(key: Key, a: Array, b: Array) -> Array:
     """Draws by one proposal at a time, each of which is a vector over the lanes of a batch."""
     ones, zeros = a.reshape(-1), b.reshape(-1)
@@ -65,6 +66,7 @@ def _draw_few(key: Key, a: Array, b: Array) -> Array:
     return lax.while_loop(lambda carry: jnp.any(is_missing(carry[2])), again, start)[2].reshape(a.shape)
 
 
+@partial(jax.jit, inline=True)
 def _draw_many(key: Key, a: Array, b: Array) -> Array:
     """Draws by two proposals at a time for all variables, as often as one lacks any."""
 
@@ -81,6 +83,7 @@ def _draw_many(key: Key, a: Array, b: Array) -> Array:
     return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
 
 
+@partial(jax.jit, inline=True)
 def _draw_all(key: Key, a: Array, b: Array) -> Array:
     """Draws by all proposals."""
     drawn = jnp.full_like(a, jnp.nan)

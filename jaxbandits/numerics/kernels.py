@@ -6,6 +6,8 @@ kernels that depend on it. A call that stays a call is computed once: TTUCB take
 """
 
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType
 from typing import Any
 
 import jax
@@ -24,10 +26,15 @@ def apart(function: Callable[..., Any], *arrays: Array) -> Any:
     """
     if is_concrete(*arrays):
         return function(*arrays)
-    return lax.platform_dependent(*arrays, cpu=_called(function), default=function)
+    # A function of a module is traced once per shape, others each time.
+    is_lasting = isinstance(function, FunctionType) and function.__qualname__ == function.__name__
+    on_cpu, elsewhere = (_kept_forms if is_lasting else _forms)(function)
+    return lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere)
 
 
-def _called(function: Callable[..., Any]) -> Callable[..., Any]:
+def _forms(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+    """Returns the function as a call that stays one, and as part of the program around it."""
+
     @jax.jit
     def body(*arrays: Array) -> Any:
         # Calls within it, such as `jnp.where`, become part of it.
@@ -38,4 +45,7 @@ def _called(function: Callable[..., Any]) -> Callable[..., Any]:
         with set_xla_metadata(inlineable="false"):
             return body(*arrays)
 
-    return call
+    return call, jax.jit(function, inline=True)
+
+
+_kept_forms = cache(_forms)
