@@ -7,12 +7,11 @@ from functools import partial
 from typing import Any, NamedTuple
 
 import jax.numpy as jnp
-import numpy as np
 
 from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import is_concrete, require
-from jaxbandits.numerics.indexing import row_sums
+from jaxbandits.numerics.indexing import ranks
 from jaxbandits.numerics.kernels import apart
 
 
@@ -41,9 +40,7 @@ def largest(m: Array | int, values: Array) -> Array:
 
 
 def _largest(m: Array | int, values: Array) -> Array:
-    is_lower = np.tri(values.shape[0], k=-1, dtype=bool)  # a constant: XLA then sees that two calls are the same
-    comes_first = (values[None] > values[:, None]) | ((values[None] == values[:, None]) & is_lower)
-    return row_sums(comes_first.astype(jnp.int32)) < m
+    return ranks(values) < m
 
 
 def check_m(name: str, question: TopM, arms: int) -> None:

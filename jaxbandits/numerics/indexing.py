@@ -63,8 +63,11 @@ def ranks(values: Array) -> Array:
 
     XLA:CPU takes 2.0 us to sort 36 numbers and 8.2 us to sort 111; all comparisons take 0.2 and 2.3 us.
     """
+    # A constant, so that XLA sees that two calls are the same.
     is_later = ~np.tri(values.shape[0], dtype=bool)
     comes_first = (values[:, None] > values[None]) | ((values[:, None] == values[None]) & is_later)
+    if values.shape[0] <= FEW:
+        return row_sums(comes_first.T.astype(jnp.int32))
     return jnp.sum(comes_first, axis=0, dtype=jnp.int32)
 
 
