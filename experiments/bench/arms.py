@@ -60,7 +60,9 @@ def player(rule: str, law: plain.Law, K: int, rng: np.random.Generator) -> Calla
         phases = plain.successive_rejects_phases if rule == "SR" else plain.sequential_halving_phases
         return lambda tape: len(plain.in_phases(tape, phases(K, ROUNDS), all_samples=rule == "SR")) - 1
     if rule in GOOD:
-        return lambda tape: len(questions.good_arms(law, tape, GOOD[rule], LEVEL, DELTA, every=True)[0])
+        # An arm near the level would be pulled far beyond the end of the tape.
+        settings = {"every": True, "most": ROUNDS}
+        return lambda tape: len(questions.good_arms(law, tape, GOOD[rule], LEVEL, DELTA, **settings)[0])
     if rule == "APGAI":
         question = ("good", LEVEL)
         settings = {"delta": DELTA, "rounds": ROUNDS, "comparisons": K}

@@ -4,7 +4,7 @@ A question is a pair (name, number): ("top", m), ("above", level), ("good", leve
 the lowest index.
 """
 
-from math import cos, log, pi, sqrt
+from math import cos, inf, log, pi, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -308,15 +308,18 @@ def radius(law: Law, K: int, n, delta: float):
     return law.noise_scale * np.sqrt(2 * np.log(4 * K * n**2 / delta) / n)
 
 
-def good_arms(law: Law, tape, rule: str, level: float, delta: float, *, every: bool = False, size: int = 1):
+def good_arms(
+    law: Law, tape, rule: str, level: float, delta: float, *, every: bool = False, size: int = 1, most: float = inf
+):
     """Returns the arms of all pulls, the good arms, and the pulls at which each was found.
 
     `every`: all good arms. `size`: pulls of an arm between two looks at it; then no run stops in the first turn.
+    `most`: pulls after which a run ends, however many arms are open.
     """
     K = len(tape)
     N, m, is_open = np.zeros(K, int), np.zeros(K), np.ones(K, bool)
     arms, good, good_at = [], [], []
-    while (is_open.any() and (every or not good)) or (size > 1 and len(arms) < K):
+    while len(arms) < most and ((is_open.any() and (every or not good)) or (size > 1 and len(arms) < K)):
         t = len(arms)
         if t < K:
             a = t
