@@ -105,7 +105,7 @@ def is_entry(index: Array, like: Array) -> Array:
 
 
 def entry(values: Array, index: Array) -> Array:
-    """Returns values[index] of (n,) as a sum over all entries; 0 if the index is out of range."""
+    """Returns values[index] of (n,), without a gather; 0 if the index is out of range."""
     return _float_entry(values, index) if jnp.issubdtype(values.dtype, jnp.floating) else _sum_at(values, index)
 
 
