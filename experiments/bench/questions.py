@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.bench.case import Case, always
 from experiments.bench.loops import per_second
-from experiments.bench.reference import good_arms
+from experiments.bench.reference import good_arms, tracked
 from experiments.bench.reference import mab as plain
 from experiments.bench.reference import questions as reference
 from jaxbandits import mab
@@ -29,7 +29,7 @@ QUESTIONS: dict[str, tuple[Any, tuple[str, float]]] = {  # name: the question, a
 RULES: dict[str, tuple[Callable[..., Any], tuple[str, ...]]] = {  # name: factory, and its questions
     "EB-TC, ids": (partial(mab.eb_tc, leader_share="ids"), tuple(QUESTIONS)),
     "EB-TCI, ids": (partial(mab.eb_tci, leader_share="ids"), (BEST, "top 2")),
-    "TaS": (mab.tas, (BEST, "above", "good arm")),
+    "TaS": (mab.tas, tuple(QUESTIONS)),
     "TaS, sticky": (partial(mab.tas, sticky=True), ("good arm",)),
     "LUCB": (mab.lucb, (BEST, "top 2")),
     "uniform": (mab.uniform, tuple(QUESTIONS)),
@@ -63,7 +63,7 @@ def rate(rule: str, question: str, seconds: float = 1.0, rounds: int = 200) -> f
     choosers = {
         "EB-TC, ids": reference.eb_tc,
         "EB-TCI, ids": partial(reference.eb_tc, penalty=0.5),
-        "TaS": {BEST: _tas_best, "good arm": good_arms.tas}.get(question, reference.tas_above),
+        "TaS": {BEST: _tas_best, "above": reference.tas_above, "good arm": good_arms.tas}.get(question, tracked.tas),
         "TaS, sticky": partial(good_arms.tas, sticky=True),
         "uniform": reference.in_turn,
     }

@@ -2,11 +2,12 @@
 
 XLA:CPU takes 3.3 ns for `log` in float64, 4.3 ns for `log1p` and 2 to 2.8 ns for `expm1`; these take 1.3, 1.3 and 1.1.
 Nothing here branches or calls a library, so that a compiler turns whole expressions into vector code. In float32 they
-are JAX's own functions, which are as fast.
+are JAX's own functions, which are as fast. Derivatives are given, since bits have none.
 """
 
 from collections.abc import Sequence
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
@@ -47,6 +48,7 @@ EXPONENTIAL = (
 )
 
 
+@jax.custom_jvp
 def log(x: Array) -> Array:
     """Computes the natural logarithm, float (...), of positive floats that are not subnormal; NaN of 0, inf and others.
 
@@ -60,6 +62,7 @@ def log(x: Array) -> Array:
     return near + _tail(near, exponent) + exponent * LOG_2[0]
 
 
+@jax.custom_jvp
 def log1p(x: Array) -> Array:
     """Computes log(1 + x), float (...), of floats above -1; NaN of others and of inf.
 
@@ -74,6 +77,7 @@ def log1p(x: Array) -> Array:
     return near + _tail(near, exponent) + exponent * LOG_2[0]
 
 
+@jax.custom_jvp
 def log1p_deficit(x: Array, ratio: Array) -> Array:
     """Computes x - log(1 + x), at least 0, without loss of digits near 0.
 
@@ -93,6 +97,7 @@ def log1p_deficit(x: Array, ratio: Array) -> Array:
     return jnp.where(is_near, -tail, x - (near + tail + exponent * LOG_2[0]))
 
 
+@jax.custom_jvp
 def expm1(x: Array) -> Array:
     """Computes exp(x) - 1, float (...); inf above 700. The relative error is 5e-16 at most.
 
@@ -108,6 +113,28 @@ def expm1(x: Array) -> Array:
     above = within * above
     power = lax.bitcast_convert_type((k.astype(jnp.int32) + 1023).astype(jnp.int64) << 52, x.dtype)
     return jnp.where(x > 700, jnp.inf, power * (2 * above / (below - above)) + (power - 1))
+
+
+@log.defjvp
+def _log_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return log(*primals), tangents[0] / primals[0]
+
+
+@log1p.defjvp
+def _log1p_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    return log1p(*primals), tangents[0] / (1 + primals[0])
+
+
+@log1p_deficit.defjvp
+def _log1p_deficit_jvp(primals: tuple[Array, Array], tangents: tuple[Array, Array]) -> tuple[Array, Array]:
+    x, ratio = primals
+    return log1p_deficit(x, ratio), tangents[0] * (x / ratio)
+
+
+@expm1.defjvp
+def _expm1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Array]:
+    value = expm1(*primals)
+    return value, tangents[0] * (value + 1)
 
 
 def rational(x: Array, coefficients: Coefficients) -> Array:

@@ -102,38 +102,31 @@ def spd_inverse(matrix: Array) -> Array:
 
 
 @partial(jax.jit, inline=True)
-def solved(matrix: Array, right: Array) -> Array:
-    """Solves a linear system by Gauss-Jordan elimination with the largest pivot of each column.
+def spd_solved(matrix: Array, right: Array) -> Array:
+    """Solves linear systems with a symmetric positive definite matrix by Gauss-Jordan elimination.
 
-    A batch of small systems takes one fused loop instead of a library call per lane, and an indefinite or badly scaled
-    matrix keeps its digits.
+    A batch of small systems takes one fused loop instead of a library call per lane. Where eigenvalues differ by many
+    orders, each part of a solution keeps the digits that a product with the computed inverse loses.
 
     Args:
         matrix: float (n, n).
-        right: float (n,).
+        right: float (n, k).
 
     Returns:
-        float (n,); not finite for a singular matrix.
+        float (n, k); not finite for a singular matrix.
 
-    **Cost**: O(n^3).
+    **Cost**: O(n^2 (n + k)).
     """
     n = right.shape[0]
     rows = jnp.arange(n)
 
-    def eliminate(column: Array, carry: tuple[Array, Array]) -> tuple[Array, Array]:
-        system, pivots = carry
-        entries = jnp.sum(jnp.where(jnp.arange(n + 1) == column, system, 0), axis=1)
-        is_free = pivots < 0
-        size = jnp.where(is_free, jnp.abs(entries), -1)
-        is_pivot = rows == jnp.argmax(size)
-        row = jnp.sum(jnp.where(is_pivot[:, None], system, 0), axis=0) / jnp.sum(jnp.where(is_pivot, entries, 0))
-        system = jnp.where(is_pivot[:, None], row[None], system - entries[:, None] * row[None])
-        return system, jnp.where(is_pivot, column, pivots)
+    def eliminate(column: Array, system: Array) -> Array:
+        is_pivot = rows == column
+        entries = jnp.where(is_pivot, 0, system[:, column])
+        row = system[column] / system[column, column]
+        return jnp.where(is_pivot[:, None], row[None], system - entries[:, None] * row[None])
 
-    start = jnp.concatenate([matrix, right[:, None]], axis=1), jnp.full(n, -1)
-    system, pivots = lax.fori_loop(0, n, eliminate, start)
-    # Row i holds the unknown whose column it was the pivot of.
-    return jnp.sum(jnp.where(pivots[None] == rows[:, None], system[None, :, n], 0), axis=1)
+    return lax.fori_loop(0, n, eliminate, jnp.concatenate([matrix, right], axis=1))[:, n:]
 
 
 def squared_norms(directions: Array, matrix: Array) -> Array:

@@ -179,6 +179,16 @@ def test_characteristic_times_of_an_independent_program(make, means, question, v
     np.testing.assert_allclose(time.allocation.sum(), 1)
 
 
+@pytest.mark.parametrize("law", PROBLEMS)
+@pytest.mark.parametrize("question", [mab.TopM(2), mab.AllGood(0.2)])
+def test_characteristic_times_of_random_means_are_certified(law, question):
+    means = np.random.default_rng(0).uniform(0.05, 0.95, (200, 5))
+    problem = PROBLEMS[law](5)
+    program = jax.jit(jax.vmap(lambda means: mab.characteristic_time(problem, means, question=question)))
+    time = jax.device_get(program(means))
+    np.testing.assert_allclose(time.lower, time.upper, rtol=1e-9)
+
+
 @pytest.mark.parametrize(("name", "law"), [("top", "bernoulli"), ("all good", "gaussian")])
 def test_characteristic_times_equal_a_search_over_the_simplex(name, law):
     question, named = QUESTIONS[name]

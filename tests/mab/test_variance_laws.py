@@ -129,6 +129,14 @@ def test_adaptive_costs_with_three_stationary_points_take_the_lowest():
     assert several > 100
 
 
+def test_adaptive_times_of_random_arms_are_certified():
+    rng, problem = np.random.default_rng(0), mab.Gaussian(5, None)
+    means, sd = rng.uniform(0.05, 0.95, (500, 5)), rng.uniform(0.2, 2, (500, 5))
+    program = jax.vmap(lambda m, sd: mab.characteristic_time(problem, m, sd=sd, question=mab.TopM(2)))
+    time = jax.device_get(jax.jit(program)(means, sd))
+    np.testing.assert_allclose(time.lower, time.upper, rtol=1e-9)
+
+
 @pytest.mark.parametrize("cost", COSTS)
 def test_characteristic_times_equal_a_search_over_the_simplex_and_have_no_unit(cost):
     means, sd = np.array([0.8, 0.65, 0.3]), np.array([0.3, 0.5, 0.2])

@@ -60,6 +60,29 @@ def test_in_float32(name):
     np.testing.assert_allclose(ours, exact, rtol=4e-6, atol=1e-37)  # subnormal numbers are 0
 
 
+SLOPES = {  # first and second derivatives
+    "log": (lambda x: 1 / x, lambda x: -1 / x**2),
+    "log1p": (lambda x: 1 / (1 + x), lambda x: -1 / (1 + x) ** 2),
+    "expm1": (np.exp, np.exp),
+    "log1p_deficit": (lambda x: x / (1 + x), lambda x: 1 / (1 + x) ** 2),
+}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", SLOPES)
+def test_derivatives(name, dtype):
+    """Values are put together from bits, whose derivatives are 0."""
+    x = np.geomspace(1e-3, 50, 60)
+    x = (x if name == "log" else np.concatenate([x, -np.linspace(0.01, 0.9, 30)])).astype(dtype)
+
+    def value(x):
+        return getattr(elementary, name)(x, *((1 + x,) if name == "log1p_deficit" else ()))
+
+    for derivative, exact in ((jax.grad(value), SLOPES[name][0]), (jax.grad(jax.grad(value)), SLOPES[name][1])):
+        ours = jax.jit(jax.vmap(derivative))(x)
+        np.testing.assert_allclose(ours, exact(x.astype(float)), rtol=1e-13 if dtype == "float64" else 1e-5)
+
+
 @pytest.mark.parametrize("name", ["log", "log1p", "log1p_deficit"])
 def test_logarithm_of_no_positive_number_is_nan(name):
     x = np.array([np.nan, -3.0, np.inf]) if name == "log" else np.array([np.nan, -4.0, np.inf])

@@ -7,7 +7,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxbandits.numerics.kl import bernoulli_kl, kl_bound, kl_bounds, kl_lower, kl_upper
+from jaxbandits.numerics.kl import (
+    bernoulli_kl,
+    exponential_kl,
+    kl_bound,
+    kl_bounds,
+    kl_lower,
+    kl_upper,
+    poisson_kl,
+)
 
 KNOWN = {
     (0.3, 0.05): (0.454596833836, 0.171261745761),
@@ -48,6 +56,24 @@ def test_known_values():
     np.testing.assert_allclose(lower, kl_lower(jnp.array(p), jnp.array(c)), rtol=1e-15)
     for side, of_side in ((True, upper), (False, lower)):
         np.testing.assert_allclose(kl_bound(jnp.array(p), jnp.array(c), jnp.array(side)), of_side, rtol=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("divergence", "variance"),
+    [(bernoulli_kl, lambda q: q * (1 - q)), (poisson_kl, lambda q: q), (exponential_kl, lambda q: q**2)],
+)
+def test_derivatives_are_those_of_exponential_families(divergence, variance):
+    p, q = (x.reshape(-1) for x in np.meshgrid([0.02, 0.3, 0.5, 0.9], [0.01, 0.29, 0.3, 0.55, 0.99]))
+    slope, curvature = jax.jit(lambda: derivatives(divergence, p, q))()
+    np.testing.assert_allclose(slope, (q - p) / variance(q), rtol=1e-12, atol=1e-15)
+    change = derivatives(lambda p, q: (q - p) / variance(q), p, q)[0]
+    np.testing.assert_allclose(curvature, change, rtol=1e-11, atol=1e-15)
+
+
+def derivatives(function, p, q):
+    """Computes the first and the second derivative in q."""
+    first = jax.grad(function, argnums=1)
+    return jax.vmap(first)(p, q), jax.vmap(jax.grad(first, argnums=1))(p, q)
 
 
 @pytest.mark.parametrize("p", [1e-12, 1e-5, 0.3, 1 - 1e-6])

@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.numerics.linalg import solved
+from jaxbandits.numerics.linalg import spd_solved
 from jaxbandits.numerics.maximin import maximin
 from jaxbandits.numerics.roots import bracketed_root
 
@@ -22,17 +22,17 @@ def test_roots_and_their_derivatives_by_hand():
 
 def test_solutions_equal_those_of_lapack():
     rng = np.random.default_rng(0)
-    matrices, right = rng.normal(size=(50, 6, 6)), rng.normal(size=(50, 6))
-    matrices[:25, 0, 0] = 0  # needs a pivot
-    matrices[0] = np.eye(6)[::-1]
-    solutions = jax.jit(jax.vmap(solved))(matrices, right)
-    np.testing.assert_allclose(solutions, np.linalg.solve(matrices, right[..., None])[..., 0], rtol=1e-9, atol=1e-9)
+    factors, right = rng.normal(size=(50, 6, 6)), rng.normal(size=(50, 6, 2))
+    factors *= 10.0 ** rng.uniform(-4, 4, (50, 6, 1))
+    matrices = factors @ factors.swapaxes(1, 2)
+    solutions = jax.jit(jax.vmap(spd_solved))(matrices, right)
+    np.testing.assert_allclose(solutions, np.linalg.solve(matrices, right), rtol=1e-6)
 
 
 def test_maximin_of_linear_functions_is_the_value_of_the_game():
     game = jnp.array([[0.0, 2.0, 1.0], [1.0, 0.5, 2.0], [3.0, 1.0, 0.2], [9.0, 9.0, 9.0], [-1.0, -1.0, -1.0]])
     mask = jnp.array([True, True, True, True, False])
-    solution = jax.jit(lambda: maximin(lambda w: game, mask, jnp.full(3, 1 / 3)))()
+    solution = jax.jit(lambda: maximin(lambda w: jnp.zeros(5), lambda x: game, mask, jnp.full(3, 1 / 3)))()
     np.testing.assert_allclose(solution.lower, solution.upper, rtol=1e-10)
     np.testing.assert_allclose(solution.weights @ game[:3].T, np.full(3, solution.lower), rtol=1e-6)
     np.testing.assert_allclose(solution.shares[3:], 0, atol=1e-9)

@@ -11,6 +11,7 @@ from transcriptions.mab import tape_of as scaled_tape
 
 from experiments.bench.reference import good_arms as plain
 from experiments.bench.reference import questions as reference
+from experiments.bench.reference import tracked
 from experiments.bench.reference.mab import Law, by_index, in_phases, sequential_halving_phases
 from jaxbandits import mab
 from jaxbandits.mab._problem.problems import posterior_draw_and_uniforms
@@ -69,6 +70,10 @@ def t3c(kind, share):
 def tas_above(kind):
     question = ("above", 0.45)
     return asked(kind, question, reference.tas_above(LAWS[kind], question), mab.tas)
+
+
+def tas(kind, question):
+    return asked(kind, question, tracked.tas(LAWS[kind], question), mab.tas)
 
 
 def uniform(kind, question):
@@ -216,6 +221,10 @@ CASES = {
     "top-t3c, gaussian": functools.partial(t3c, "gaussian", "ids"),
     "above-eb_tc, gaussian": functools.partial(top_two, "gaussian", ("above", 0.2)),
     "above-tas, bernoulli": functools.partial(tas_above, "bernoulli"),
+    "top-tas, gaussian": functools.partial(tas, "gaussian", ("top", 2)),
+    "top-tas, bernoulli": functools.partial(tas, "bernoulli", ("top", 1)),
+    "all_good-tas, gaussian": functools.partial(tas, "gaussian", ("all good", 0.4)),
+    "all_good-tas, bernoulli": functools.partial(tas, "bernoulli", ("all good", 0.2)),
     "good-eb_tc, bernoulli": functools.partial(top_two, "bernoulli", ("good", 0.45)),
     "good-uniform, gaussian": functools.partial(uniform, "gaussian", ("good", 0.6)),
     "all_good-eb_tc, gaussian": functools.partial(top_two, "gaussian", ("all good", 0.4)),

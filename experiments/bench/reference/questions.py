@@ -61,6 +61,7 @@ class Move(NamedTuple):
     cost: float
     parts: np.ndarray  # summand of every arm
     arms: tuple[int, ...]  # the arm whose label changes comes first
+    targets: dict[int, float]  # means of the arms that move
 
 
 def moved(law: Law, N, m, targets: dict[int, float]) -> Move:
@@ -68,7 +69,7 @@ def moved(law: Law, N, m, targets: dict[int, float]) -> Move:
     for a, target in targets.items():
         # Rounding may make it negative where the mean hardly moves.
         parts[a] = max(N[a] * kl(law, m[a], target), 0.0)
-    return Move(float(parts.sum()), parts, tuple(targets))
+    return Move(float(parts.sum()), parts, tuple(targets), targets)
 
 
 def variance(law: Law, y: float) -> float:
@@ -78,7 +79,7 @@ def variance(law: Law, y: float) -> float:
 def swap(law: Law, N, m, i: int, j: int) -> Move:
     """Brings arm i of a set and arm j outside it to one mean."""
     if m[i] <= m[j]:
-        return Move(0.0, np.zeros(len(N)), (i, j))
+        return Move(0.0, np.zeros(len(N)), (i, j), {})
     x = (N[i] * m[i] + N[j] * m[j]) / (N[i] + N[j])
     return moved(law, N, m, {i: x, j: x})
 
@@ -86,7 +87,7 @@ def swap(law: Law, N, m, i: int, j: int) -> Move:
 def fall(law: Law, N, m, a: int, b: int, *, epsilon: float) -> Move:
     """Brings arm a to epsilon below arm b."""
     if m[a] - m[b] + epsilon <= 0:
-        return Move(0.0, np.zeros(len(N)), (a, b))
+        return Move(0.0, np.zeros(len(N)), (a, b), {})
     top = np.inf if law.kind == "gaussian" else 1.0
 
     def slope(x):
@@ -195,12 +196,15 @@ def eb_tc(law: Law, question, *, share="ids", penalty: float = 0.0, members=None
     return of_pair if question[0] == "top" else of_parts
 
 
+def direct(t: int, N, w) -> int:
+    """Returns the arm of D-tracking."""
+    return int(np.argmin(N)) if (sqrt(t) - len(N) / 2 > N).any() else int(np.argmax(t * w - N))
+
+
 def tas_above(law: Law, question):
     def rule(t, N, m, coin):
-        if (sqrt(t) - len(N) / 2 > N).any():
-            return int(np.argmin(N))
         w = np.array([1 / max(kl(law, x, question[1]), 1e-300) for x in m])
-        return int(np.argmax(t * w / w.sum() - N))
+        return direct(t, N, w / w.sum())
 
     return rule
 

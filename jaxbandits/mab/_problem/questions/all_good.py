@@ -14,7 +14,7 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, divergence, has_unknown_variances, law_of, mean_range
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, pair_of, placed, pooled_costs
+from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, pair_of, pooled_costs, table_of
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, is_entry, row_maxima, row_sums, smallest_entry
 from jaxbandits.numerics.kernels import apart
@@ -51,40 +51,18 @@ def _answer(question: AllGood, problem: Problem, counts: Array, means: Array) ->
     return means >= jnp.max(means) - _margin(question, means)
 
 
-def fall_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> tuple[Array, Array]:
-    """Computes how far arm a and arm b move at the smallest cost at which a falls more than epsilon behind b.
-
-    Args:
-        problem: kind of the rewards.
-        epsilon: float ().
-        counts: float (K,).
-        means: float (K,).
-
-    Returns:
-        float (K, K) each, entry (a, b) for the arms a and b: kl(m_a, x) and kl(m_b, x + epsilon).
-    """
-    sample = Sample(counts, means)
-    return moved_divergences(problem, *pair_of(sample, sample), epsilon)
-
-
-def rise_divergences(problem: Problem, epsilon: Array, counts: Array, means: Array) -> Array:
-    """Computes how far all arms move at the smallest cost at which arm a rises to within epsilon of the largest mean.
-
-    It rises to some x, and every arm with a mean above x + epsilon comes down to that.
-
-    Args:
-        problem: kind of the rewards.
-        epsilon: float ().
-        counts: float (K,).
-        means: float (K,).
-
-    Returns:
-        float (K, K), row a for arm a: kl(m_b, lambda_b) of every arm b. 0 for arms within epsilon already.
-    """
-    return _divergences_at(problem, epsilon, _rises_to(problem, epsilon, counts, means), means)
-
-
 def _divergences_at(problem: Problem, epsilon: Array, x: Array, means: Array) -> Array:
+    """Computes how far all arms move where arm a rises to x, and all above x + epsilon come down to that.
+
+    Args:
+        problem: kind of the rewards.
+        epsilon: float ().
+        x: float (K,), a point for each arm.
+        means: float (K,).
+
+    Returns:
+        float (K, K), row a for arm a: kl(m_b, lambda_b) of every arm b.
+    """
     others = jnp.minimum(means[None], (x + epsilon)[:, None])
     target = jnp.where(np.eye(means.shape[0], dtype=bool), x[:, None], others)
     return divergence(problem, means[None], target)
@@ -182,13 +160,17 @@ def _is_right(question: AllGood, means: Array, answer: Array) -> Array:
 def _characteristic_time(question: AllGood, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
     epsilon, K = _margin(question, means), means.shape[0]
     is_good = means >= jnp.max(means) - epsilon
+    falls = table_of(problem, jnp.arange(K, dtype=jnp.int32), means, epsilon)
 
-    def slopes(w: Array) -> list[Array]:
-        falls = placed(*fall_divergences(problem, epsilon, w, means))
-        return [jnp.concatenate([falls, rise_divergences(problem, epsilon, w, means)])]
+    def nearest(w: Array) -> tuple[Array, ...]:
+        (x,) = falls[0](w)
+        return (jnp.concatenate([x, _rises_to(problem, epsilon, w, means)]),)
 
-    is_fall = is_good[:, None] & ~jnp.eye(K, dtype=bool)
-    return time_of(slopes, jnp.concatenate([is_fall.reshape(-1), ~is_good]), means, steps)
+    def rates(x: Array) -> Array:
+        return jnp.concatenate([falls[1](x[: K * K]), _divergences_at(problem, epsilon, x[K * K :], means)])
+
+    is_fall = is_good[:, None] & ~np.eye(K, dtype=bool)
+    return time_of(nearest, rates, jnp.concatenate([is_fall.reshape(-1), ~is_good]), means, steps)
 
 
 def _check_answer(question: AllGood, answer: Any, K: int) -> Array:

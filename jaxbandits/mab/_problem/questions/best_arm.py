@@ -10,7 +10,7 @@ from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.mab._problem.problems import Problem, sample_of
 from jaxbandits.mab._problem.questions.all_good import check_epsilon
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import at_arm, candidate_divergences, moved_divergences
+from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, table_of
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entry, is_entry, smallest_entry
 from jaxbandits.questions import BestArm
@@ -61,13 +61,9 @@ def _is_right(question: BestArm, means: Array, answer: Array) -> Array:
 
 
 def _characteristic_time(question: BestArm, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
-    is_leader = is_entry(_leader(means), means)
-
-    def slopes(w: Array) -> list[Array]:
-        moved = candidate_divergences(*_pairs(question, problem, w, means))
-        return [jnp.where(is_leader[None], first[:, None], jnp.diag(second)) for first, second in moved]
-
-    return time_of(slopes, ~is_leader, means, steps)
+    leader = _leader(means)
+    table = table_of(problem, leader[None], means, jnp.asarray(question.epsilon, means.dtype))
+    return time_of(*table, ~is_entry(leader, means), means, steps)
 
 
 def _check_answer(question: BestArm, answer: Any, K: int) -> Any:

@@ -1,13 +1,16 @@
 """Costs of two arms that change places: the first mean comes down to a point x, the second goes up to x + epsilon."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.laws.measured import Measured
 from jaxbandits.mab._problem.laws.pooled import Sample
-from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_range
-from jaxbandits.numerics.indexing import entry
+from jaxbandits.mab._problem.problems import Problem, divergence, law_of, mean_range, sample_of
+from jaxbandits.numerics.indexing import entries, entry
 from jaxbandits.numerics.roots import bracketed_root
 
 
@@ -52,30 +55,25 @@ def moved_divergences(
 
     Arguments: see `meeting_points`, except that with an epsilon the second mean is free.
     """
-    (x, y), *others = candidate_divergences(problem, first, second, epsilon)
-    for x_other, y_other in others:
-        is_less = first.pulls * x_other + second.pulls * y_other < first.pulls * x + second.pulls * y
-        x, y = jnp.where(is_less, x_other, x), jnp.where(is_less, y_other, y)
-    return x, y
-
-
-def candidate_divergences(
-    problem: Problem, first: Sample, second: Sample, epsilon: Array | None = None
-) -> list[tuple[Array, Array]]:
-    """Computes the two divergences at each of the `meeting_points`; otherwise as `moved_divergences`."""
     is_apart = None
     if epsilon is not None:
         is_apart = first.mean - second.mean + epsilon > 0
         # Harmless numbers where the cost is 0: the derivatives of what is masked must be finite.
         second = second._replace(mean=jnp.where(is_apart, second.mean, first.mean))
-    moved = []
-    for x in meeting_points(problem, first, second, epsilon):
-        y = x if epsilon is None else jnp.minimum(x + epsilon, mean_range(problem)[1])
-        here, there = _divergence(problem, first, x), _divergence(problem, second, y)
-        if is_apart is not None:
-            here, there = jnp.where(is_apart, here, 0), jnp.where(is_apart, there, 0)
-        moved.append((here, there))
-    return moved
+    points = meeting_points(problem, first, second, epsilon)
+    (x, y), *others = [divergences_at(problem, first, second, point, epsilon) for point in points]
+    for x_other, y_other in others:
+        is_less = first.pulls * x_other + second.pulls * y_other < first.pulls * x + second.pulls * y
+        x, y = jnp.where(is_less, x_other, x), jnp.where(is_less, y_other, y)
+    return (x, y) if is_apart is None else (jnp.where(is_apart, x, 0), jnp.where(is_apart, y, 0))
+
+
+def divergences_at(
+    problem: Problem, first: Sample, second: Sample, x: Array, epsilon: Array | None = None
+) -> tuple[Array, Array]:
+    """Computes kl(m_1, x) and kl(m_2, x + epsilon), float (...) each."""
+    y = x if epsilon is None else jnp.minimum(x + epsilon, mean_range(problem)[1])
+    return _divergence(problem, first, x), _divergence(problem, second, y)
 
 
 def _divergence(problem: Problem, sample: Sample, q: Array) -> Array:
@@ -102,14 +100,38 @@ def pooled_costs(problem: Problem, first: Sample, second: Sample, epsilon: Array
     return law_of(problem).transport(problem, first, second, epsilon)
 
 
-def placed(first: Array, second: Array) -> Array:
-    """Returns a row of all arms for each pair: the first number at arm i, the second at arm j, float (K^2, K).
+def table_of(
+    problem: Problem, rows: Array, means: Array, epsilon: Array | None = None, *, rows_are_first: bool = True
+) -> tuple[Callable[[Array], tuple[Array, ...]], Callable[[Array], Array]]:
+    """Describes the pairs of some arms, the rows of a table, and all arms, its columns, for `time_of`.
 
     Args:
-        first: float (K, K), entry (i, j) for the pair of arms i and j.
-        second: float (K, K).
+        problem: kind of the rewards.
+        rows: int32 (r,), arms of the rows.
+        means: float (K,), the truth.
+        epsilon: float () >= 0. If None, 0.
+        rows_are_first: whether it is the arms of the rows whose means come down.
+
+    Returns:
+        `nearest` and `rates` of the r K pairs, a row after the other; anything for a pair whose first mean is too low.
     """
-    K = first.shape[0]
-    is_arm = jnp.eye(K, dtype=bool)
-    rows = jnp.where(is_arm[:, None], first[..., None], jnp.where(is_arm[None], second[..., None], 0))
-    return rows.reshape(K * K, K)
+    K, r = means.shape[0], rows.shape[0]
+    arms = np.arange(K, dtype=np.int32)
+    at_row, at_column = rows[:, None, None] == arms, arms[:, None] == arms
+
+    def pairs(w: Array) -> tuple[Sample, Sample]:
+        sample = sample_of(problem, w, means)
+        listed, every = pair_of(jax.tree.map(lambda x: entries(x, rows), sample), sample)
+        return (listed, every) if rows_are_first else (every, listed)
+
+    def nearest(w: Array) -> tuple[Array, ...]:
+        points = meeting_points(problem, *pairs(w), epsilon)
+        return tuple(jnp.broadcast_to(x, (r, K)).reshape(-1) for x in points)
+
+    def rates(x: Array) -> Array:
+        here, there = divergences_at(problem, *pairs(jnp.ones_like(means)), x.reshape(r, K), epsilon)
+        of_row, of_column = (here, there) if rows_are_first else (there, here)
+        table = jnp.where(at_row, of_row[..., None], jnp.where(at_column, of_column[..., None], 0))
+        return table.reshape(r * K, K)
+
+    return nearest, rates

@@ -10,12 +10,19 @@ from jaxbandits.mab._problem.questions.kind import CharacteristicTime
 from jaxbandits.numerics.maximin import maximin
 
 
-def time_of(slopes: Callable[[Array], list[Array]], exists: Array, means: Array, steps: int) -> CharacteristicTime:
+def time_of(
+    nearest: Callable[[Array], tuple[Array, ...]],
+    rates: Callable[[Array], Array],
+    exists: Array,
+    means: Array,
+    steps: int,
+) -> CharacteristicTime:
     """Computes 1 / T = max over w of the smallest cost of an alternative, with certificates.
 
     Args:
-        slopes: (w (K,)) -> divergence of every arm from the means of each alternative that are nearest at these
-            weights, float (n, K); several arrays where one of several points is nearest.
+        nearest: (w (K,)) -> the point of each alternative that costs least at these weights, float (n,); several arrays
+            where one of several points does.
+        rates: (x (n,)) -> divergence of every arm from the means of each alternative at its point, float (n, K).
         exists: bool (n,), the alternatives that exist.
         means: float (K,), the truth.
         steps: steps of the solver.
@@ -24,13 +31,16 @@ def time_of(slopes: Callable[[Array], list[Array]], exists: Array, means: Array,
         CharacteristicTime; infinite with uniform weights where an alternative costs nothing.
     """
     K = means.shape[0]
-    forms = len(jax.eval_shape(slopes, means))
+    forms = len(jax.eval_shape(nearest, means))
 
-    def stacked(w: Array) -> Array:
-        return slopes(w)[0] if forms == 1 else jnp.concatenate(slopes(w))
+    def points(w: Array) -> Array:
+        return jnp.concatenate(nearest(w))
 
-    exists = exists if forms == 1 else jnp.tile(exists, forms)
-    solution = maximin(stacked, exists, jnp.full(K, 1 / K, means.dtype), steps=steps)
+    def tables(x: Array) -> Array:
+        return jnp.concatenate([rates(part) for part in jnp.split(x, forms)])
+
+    start = jnp.full(K, 1 / K, means.dtype)
+    solution = maximin(points, tables, jnp.tile(exists, forms), start, steps=steps)
     is_tie = solution.upper == 0
     lower, upper = (jnp.where(is_tie, jnp.inf, 1 / jnp.where(is_tie, 1, x)) for x in (solution.upper, solution.lower))
     return CharacteristicTime((lower + upper) / 2, lower, upper, solution.weights)

@@ -10,14 +10,7 @@ import numpy as np
 from jaxbandits.base import Array
 from jaxbandits.mab._problem.problems import Problem, sample_of
 from jaxbandits.mab._problem.questions.kind import Alternatives, CharacteristicTime, Kind, Nearest, alternatives_of
-from jaxbandits.mab._problem.questions.pairs import (
-    at_arm,
-    candidate_divergences,
-    moved_divergences,
-    pair_of,
-    placed,
-    pooled_costs,
-)
+from jaxbandits.mab._problem.questions.pairs import at_arm, moved_divergences, pair_of, pooled_costs, table_of
 from jaxbandits.mab._problem.questions.times import time_of
 from jaxbandits.numerics.indexing import entries, entry, is_entry, smallest_entry
 from jaxbandits.numerics.kernels import apart
@@ -122,13 +115,12 @@ def _is_right(question: TopM, means: Array, answer: Array) -> Array:
 
 
 def _characteristic_time(question: TopM, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
-    members = largest(question.m, means)
-
-    def slopes(w: Array) -> list[Array]:
-        sample = sample_of(problem, w, means)
-        return [placed(*moved) for moved in candidate_divergences(problem, *pair_of(sample, sample))]
-
-    return time_of(slopes, (members[:, None] & ~members[None]).reshape(-1), means, steps)
+    K, m = problem.arms, question.m
+    members = largest(m, means)
+    is_listed = members if 2 * m <= K else ~members
+    rows = _in_order(is_listed, n=min(m, K - m))
+    table = table_of(problem, rows, means, rows_are_first=2 * m <= K)
+    return time_of(*table, jnp.tile(~is_listed, rows.shape[0]), means, steps)
 
 
 def _check_answer(question: TopM, answer: Any, K: int) -> Array:
