@@ -19,6 +19,7 @@ TIMES = 3  # largest number of times that proposals are made
 MOST = PROPOSALS * TIMES  # largest number of proposals for one variable
 
 
+@partial(jax.jit, inline=True)
 def beta(key: Key, a: Array, b: Array) -> Array:
     """Draws from Beta(a, b).
 

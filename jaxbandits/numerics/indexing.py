@@ -6,7 +6,7 @@ work around it. Core-ns per round by reductions and by chains, with 1,024 lanes 
 arms 57 and 33, on 20 arms 172 and 94; TTUCB on 4 Gaussian arms 163 and 65.
 """
 
-from functools import reduce
+from functools import partial, reduce
 from itertools import accumulate
 
 import jax
@@ -110,6 +110,7 @@ def entry(values: Array, index: Array) -> Array:
 
 
 @jax.custom_jvp
+@partial(jax.jit, inline=True)
 def _float_entry(values: Array, index: Array) -> Array:
     """Returns the entry by its bits: XLA:CPU calls a library for a sum of floats, up to 15 ns of a round of TTUCB."""
     bits = lax.bitcast_convert_type(values, jnp.dtype(f"uint{8 * values.dtype.itemsize}"))

@@ -4,6 +4,7 @@
 """
 
 import math
+from functools import partial
 from typing import Any
 
 import jax
@@ -123,6 +124,7 @@ def word_noise(key: Key, shape: tuple[int, ...]) -> Array:
     return (x ^ y).reshape(shape)
 
 
+@partial(jax.jit, inline=True)
 def _unrolled(key: Key, block: Array | np.ndarray, entry: Array | np.ndarray) -> tuple[Array, Array]:
     """Hashes pairs of numbers, uint32 (...): two words of each hash, uint32 (...)."""
     first, second = jax.random.key_data(key)

@@ -366,6 +366,7 @@ PULLS = {
     "top, uniform": (SIX, mab.uniform, mab.TopM(2), {}, 859.1, 15.7),
     "top, eb_tci": (SIX, mab.eb_tci, mab.TopM(2), {"leader_share": "ids"}, 430.8, 8.2),
     "top, t3c": (SIX, mab.t3c, mab.TopM(2), {"leader_share": "ids"}, 403.9, 7.8),
+    "top, tas": (SIX, mab.tas, mab.TopM(2), {}, 449.3, 7.9),
     "above, uniform": (FIVE, mab.uniform, mab.Above(0.0), {}, 1298.4, 21.6),
     "above, eb_tc": (FIVE, mab.eb_tc, mab.Above(0.0), {}, 461.7, 6.3),
     "above, tas": (FIVE, mab.tas, mab.Above(0.0), {}, 494.7, 6.6),
