@@ -114,7 +114,7 @@ def expm1(x: Array) -> Array:
     k = jnp.round(jnp.clip(x, -60, 700) * (1 / np.log(2)))
     within = (jnp.maximum(x, -60) - k * LOG_2[0]) - k * LOG_2[1]
     square = within * within
-    above, below = (_polynomial(square, each) for each in EXPONENTIAL)
+    above, below = (polynomial(square, each) for each in EXPONENTIAL)
     above = within * above
     power = lax.bitcast_convert_type((k.astype(jnp.int32) + 1023).astype(jnp.int64) << 52, x.dtype)
     return jnp.where(x > 700, jnp.inf, power * (2 * above / (below - above)) + (power - 1))
@@ -142,9 +142,17 @@ def _expm1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Ar
     return value, tangents[0] * (value + 1)
 
 
+def polynomial(x: Array, coefficients: Sequence[float]) -> Array:
+    """Computes a polynomial by its coefficients from the highest power."""
+    value = jnp.full_like(x, coefficients[0])
+    for coefficient in coefficients[1:]:
+        value = value * x + coefficient
+    return value
+
+
 def rational(x: Array, coefficients: Coefficients) -> Array:
     """Computes the quotient of two polynomials."""
-    above, below = (_polynomial(x, each) for each in coefficients)
+    above, below = (polynomial(x, each) for each in coefficients)
     return above / below
 
 
@@ -174,10 +182,3 @@ def _deficit_by_series(x: Array, ratio: Array) -> Array:
     for power in range(9, 1, -2):
         tail = 1 / power + square * tail
     return jnp.where(near, r * x - 2 * r * square * tail, x - jnp.log(ratio))
-
-
-def _polynomial(x: Array, coefficients: Sequence[float]) -> Array:
-    value = jnp.full_like(x, coefficients[0])
-    for coefficient in coefficients[1:]:
-        value = value * x + coefficient
-    return value
