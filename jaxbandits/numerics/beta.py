@@ -139,7 +139,8 @@ def _accepted(uniform: Array, a: Array, b: Array) -> Array:
     drawn = jnp.full_like(a, jnp.nan)
     for n in reversed(range(uniform.shape[0] // 3)):
         distance, direction, coin = uniform[3 * n : 3 * n + 3]
-        share, log_chance = _proposed(*normal_pair(distance, direction), a, b)
+        x, y = normal_pair(distance, direction)
+        share, log_chance = _proposed(x, y, a, b)
         drawn = jnp.where(is_below(coin, log_chance), share, drawn)
     return drawn
 

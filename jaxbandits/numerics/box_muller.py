@@ -1,7 +1,7 @@
 """Two normal variables of two uniform numbers, a point at a random distance in a random direction.
 
-XLA:CPU takes 5 ns for both in float64, and 15 ns for two quantiles. Where one variable is wanted, `quantile.normal_of`
-takes a single uniform number.
+XLA:CPU takes 5 ns for both in float64, and 15 ns for two quantiles. For a single variable `quantile.normal_of` needs
+one uniform number only.
 """
 
 from functools import partial

@@ -10,6 +10,7 @@ import numpy as np
 from jax import lax
 
 from jaxbandits.base import Array, Key
+from jaxbandits.numerics.box_muller import normal_pair
 from jaxbandits.numerics.quantile import normal_of
 from jaxbandits.numerics.random_bits import bits, uniform_entry, uniform_from_bits, uniform_noise
 
@@ -46,7 +47,7 @@ def erf_inv(x: Array) -> Array:
 
 @partial(jax.jit, inline=True, static_argnums=(1, 2))
 def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
-    """Draws normal variables for the samples of a rule, as `normal_noise` does, but one by one (`one_by_one`).
+    """Draws normal variables for the samples of a rule: in float64 in pairs, which a CPU makes one by one.
 
     Args:
         key: PRNG key.
@@ -56,10 +57,28 @@ def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     Returns:
         float `shape`.
     """
-    if jnp.dtype(dtype) == jnp.float64:
-        return one_by_one(normal_of, uniform_noise(key, shape, dtype).reshape(-1)).reshape(shape)
-    above = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
-    return jnp.asarray(math.sqrt(2), dtype) * erf_inv(jax.random.uniform(key, shape, dtype, above, 1))
+    n = math.prod(shape)
+    if jnp.dtype(dtype) != jnp.float64:
+        above = np.nextafter(np.array(-1, dtype), np.array(0, dtype))
+        return jnp.asarray(math.sqrt(2), dtype) * erf_inv(jax.random.uniform(key, shape, dtype, above, 1))
+    if n == 1:
+        return normal_of(uniform_noise(key, shape, dtype))
+    half = (n + 1) // 2
+
+    def together(key: Key) -> tuple[Array, Array]:
+        return normal_pair(*uniform_noise(key, (2, half), dtype))
+
+    def each(key: Key) -> tuple[Array, Array]:
+        block, starts = jnp.zeros((), jnp.uint32), jnp.array([0, half], jnp.uint32)
+
+        def pair(i: Array) -> tuple[Array, Array]:
+            # Number by number, or else XLA:CPU would hash in each of the kernels that read one.
+            return normal_pair(*lax.map(lambda start: uniform_entry(key, block, start + i, dtype), starts))
+
+        return lax.map(pair, jnp.arange(half, dtype=jnp.uint32))
+
+    pairs = together(key) if half > FEW else lax.platform_dependent(key, cpu=each, default=together)
+    return jnp.concatenate(pairs)[:n].reshape(shape)
 
 
 def normal_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from jax.extend.random import threefry_2x32
 
+from jaxbandits.numerics import random_bits
 from jaxbandits.numerics.random_bits import bits, uniform, uniform_from_bits, uniform_in_block
 
 
@@ -41,6 +42,16 @@ def test_uniform_has_the_bits_of_jax(shape, dtype):
         drawn = jax.jit(lambda key: uniform(key, shape, dtype))(key)
         assert drawn.dtype == dtype
         np.testing.assert_array_equal(drawn, jax.random.uniform(key, shape, dtype))
+
+
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_folded_keys_have_the_bits_of_jax(impl):
+    keys = jax.random.split(jax.random.key(7, impl=impl), 20)
+    numbers = np.array([0, 1, 2**31 - 1, *range(2, 19)], np.int32)
+    for number, key in zip(numbers, keys, strict=True):
+        ours, theirs = random_bits.folded(key, jnp.asarray(number)), jax.random.fold_in(key, number)
+        np.testing.assert_array_equal(jax.random.key_data(ours), jax.random.key_data(theirs))
+        assert ours.dtype == theirs.dtype
 
 
 def test_blocks_of_uniform_numbers_have_counters_of_their_own():

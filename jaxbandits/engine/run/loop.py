@@ -29,6 +29,7 @@ from jaxbandits.engine.run.recording import (
 )
 from jaxbandits.engine.run.round import Streams, decision_of, planned, play, streams
 from jaxbandits.numerics.indexing import select
+from jaxbandits.numerics.random_bits import folded
 
 Carry = tuple[PyTree, PyTree, Array, Curves]  # (state, memory, rounds so far, curves), carried from round to round
 
@@ -435,7 +436,7 @@ def _plan_where_due(
         waiting, live = lax.psum((due.astype(jnp.int32), is_live.astype(jnp.int32)), axis_name)
         now = (waiting > 0) & (2 * waiting >= live) if patient else waiting > 0
 
-    key = jax.random.fold_in(keys.plan, rounds)
+    key = folded(keys.plan, rounds)
     if not algorithm.masked_plan:
         planned = lax.cond(now, lambda state: select(due, compute_plan(key, state), state), lambda state: state, state)
         return planned, due & ~now

@@ -3,9 +3,9 @@
 An environment says by its `noise` what depends on the key of a round alone. An algorithm does not:
 `decide(key, state)` gets a key that the engine folds from the number of the round. Its results that depend on this key
 alone, mostly random numbers, are found here, so that they too are computed for a whole chunk. Drawn round by round, a
-few numbers for a few hundred lanes are kernels of their own, which take several times as long. For more numbers only
-the key is made in advance, so that the numbers stay in the cache until they are read. The operations are the same, and
-so are their results, bit by bit.
+number or two for a few hundred lanes are kernels of their own, which take several times as long. More numbers are drawn
+in their round, so that they stay in the cache until they are read. The operations are the same, and so are their
+results, bit by bit.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,11 +16,12 @@ import jax
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.engine.jaxprs import Literal, bind
 from jaxbandits.engine.run.round import Streams, noise_of
+from jaxbandits.numerics.random_bits import folded
 
-# Limits per lane and round: a coin or two, and draws for a few arms, where making the key takes longer than slicing it.
-# Core-ns per round with nothing, the key, or everything predrawn, 256 lanes: EB-TCI, which draws one number, 112, -,
-# 87; T3C, seven, 212, 166, 280; L-T3C, seven, 476, 419, 497. 64 lanes: NS-TS with 100 arms 2880 and 3160.
-DRAWN_BYTES, KEY_BYTES = 16, 128
+# Limit per lane and round: a coin or two. Core-ns per round with and without what is drawn in advance, 256 lanes:
+# EB-TCI, which draws one number, 87 and 112; T3C, seven, 280 and 212. The key of a round takes longer to store and to
+# read than to make anew (`random_bits.folded`): T3C 109 and 79, Thompson sampling on Gaussian arms 71 and 53.
+DRAWN_BYTES = 16
 
 
 class Predrawn(NamedTuple):
@@ -48,14 +49,14 @@ def predraw(
     split = split_decision(algorithm, keys.decide, state) if decisions else None
     if split is None:
         return Predrawn(noise, None)
-    drawn = jax.vmap(lambda r: split.draw(jax.random.fold_in(keys.decide, r)))(rounds)
+    drawn = jax.vmap(lambda r: split.draw(folded(keys.decide, r)))(rounds)
     return Predrawn(noise, lambda r, state: split.decide([x[r] for x in drawn], state))
 
 
 class SplitDecision(NamedTuple):
     """A decision in two halves."""
 
-    draw: Callable[[Key], list[Array]]  # (key) -> results that depend on the key alone, or the key itself
+    draw: Callable[[Key], list[Array]]  # (key) -> results that depend on the key alone
     decide: Callable[[Sequence[Array], PyTree], Decision]  # (drawn, state) -> Decision
 
 
@@ -70,9 +71,8 @@ def split_decision(algorithm: Algorithm, key: Key, state: PyTree) -> SplitDecisi
         state: example of a state.
 
     Returns:
-        The halves, for which decide(draw(key), state) is `algorithm.decide(key, state)`. If more than `DRAWN_BYTES` are
-        drawn, only the key is made in advance. None if nothing is drawn, or more than `KEY_BYTES`, or if the key itself
-        is used together with the state.
+        The halves, for which decide(draw(key), state) is `algorithm.decide(key, state)`. None if nothing is drawn, or
+        more than `DRAWN_BYTES`, or if the key itself is used together with the state.
     """
     # A new function, because JAX keeps the trace of one that it knows, with the globals of that time.
     closed, outputs = jax.make_jaxpr(lambda key, state: algorithm.decide(key, state), return_shape=True)(key, state)
@@ -96,10 +96,8 @@ def split_decision(algorithm: Algorithm, key: Key, state: PyTree) -> SplitDecisi
     needed |= dict.fromkeys(v for v in jaxpr.outvars if not isinstance(v, Literal))
     kept = [v for v in needed if v in reads_key]
     size = sum(v.aval.size * v.aval.dtype.itemsize for v in kept)
-    if of_key in kept or not 0 < size <= KEY_BYTES:
+    if of_key in kept or not 0 < size <= DRAWN_BYTES:
         return None
-    if size > DRAWN_BYTES:
-        return SplitDecision(lambda key: [key], lambda drawn, state: algorithm.decide(drawn[0], state))
 
     def draw(key: Key) -> list[Array]:
         made = _evaluated(early, constants | {of_key: key})

@@ -13,6 +13,7 @@ from jax import lax
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.numerics.indexing import select
+from jaxbandits.numerics.random_bits import folded
 
 
 class Streams(NamedTuple):
@@ -64,12 +65,12 @@ def streams(key: Key) -> Streams:
 
 def noise_of(environment: Environment, keys: Streams, r: Array) -> PyTree:
     """Draws the noise of round r."""
-    return environment.noise(jax.random.fold_in(keys.noise, r))
+    return environment.noise(folded(keys.noise, r))
 
 
 def decision_of(algorithm: Algorithm, keys: Streams, r: Array, state: PyTree) -> Decision:
     """Returns the decision of round r."""
-    return algorithm.decide(jax.random.fold_in(keys.decide, r), state)
+    return algorithm.decide(folded(keys.decide, r), state)
 
 
 def planned(algorithm: Algorithm, key: Key, state: PyTree) -> PyTree:
