@@ -1,5 +1,6 @@
 """Beta draws for shapes of at least 1: posteriors of probabilities under a uniform prior."""
 
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import jax
@@ -11,10 +12,12 @@ from jaxbandits.numerics.box_muller import normal_pair
 from jaxbandits.numerics.gamma import is_below, proposal
 from jaxbandits.numerics.indexing import entry, first_true, is_entry
 from jaxbandits.numerics.normal import FEW, one_by_one
-from jaxbandits.numerics.random_bits import uniform_entry, uniform_in_block
+from jaxbandits.numerics.random_bits import centred, uniform_from_pairs, words_in_block
 
+Words = tuple[Array, Array]  # uint32 each
+Coordinates = tuple[Array, Array, Array]  # uniform numbers of a proposal: its distance, its direction, and a coin
 PROPOSALS = 2  # number of proposals that are made at once, of which the first accepted one counts
-UNIFORMS = 3 * PROPOSALS  # uniform numbers for them
+UNIFORMS = 3 * PROPOSALS  # uniform numbers for them in `beta_or_nan`
 TIMES = 3  # largest number of times that proposals are made
 MOST = PROPOSALS * TIMES  # largest number of proposals for one variable
 
@@ -46,9 +49,11 @@ def _draw_few(key: Key, a: Array, b: Array) -> Array:
     ones, zeros = a.reshape(-1), b.reshape(-1)
 
     def proposed(n: Array | int, index: Array, a: Array, b: Array) -> Array:
-        # Number by number, or else XLA:CPU would hash in each of the kernels that read one.
+        # Block by block, or else XLA:CPU would hash in each of the kernels that read a word. What differs between
+        # lanes is added here: it takes 11 us to transpose three blocks of 1,024 lanes.
         first = _first_block(n, 1)
-        return _accepted(lax.map(lambda i: uniform_entry(key, first + i, index, a.dtype), _numbers(1)), a, b)
+        words = _one_by_one(lambda i: words_in_block(key, first + i, index), _blocks(1), a.dtype)
+        return _accepted(_coordinates(words, a.dtype), a, b)
 
     def is_missing(drawn: Array) -> Array:
         return jnp.isnan(drawn) & ~jnp.isnan(ones + zeros)
@@ -79,8 +84,8 @@ def _draw_many(key: Key, a: Array, b: Array) -> Array:
     def again(carry: tuple[Array, Array]) -> tuple[Array, Array]:
         n, drawn = carry
         first = _first_block(n, PROPOSALS)
-        uniform = lax.map(lambda i: uniform_in_block(key, first + i, a.shape, a.dtype), _numbers(PROPOSALS))
-        return n + 1, jnp.where(jnp.isnan(drawn), _accepted(uniform, a, b), drawn)
+        words = _one_by_one(lambda i: words_in_block(key, first + i, _entries(a)), _blocks(PROPOSALS), a.dtype)
+        return n + 1, jnp.where(jnp.isnan(drawn), _accepted(_coordinates(words, a.dtype), a, b), drawn)
 
     drawn = lax.while_loop(is_missing, again, (jnp.zeros((), jnp.int32), jnp.full_like(a, jnp.nan)))[1]
     return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
@@ -91,23 +96,49 @@ def _draw_all(key: Key, a: Array, b: Array) -> Array:
     """Draws by all proposals."""
     drawn = jnp.full_like(a, jnp.nan)
     for n in range(TIMES):
-        blocks = _first_block(n, PROPOSALS) + _numbers(PROPOSALS)
-        uniform = jax.vmap(lambda block: uniform_in_block(key, block, a.shape, a.dtype))(blocks)
-        drawn = jnp.where(jnp.isnan(drawn), _accepted(uniform, a, b), drawn)
+        blocks = _first_block(n, PROPOSALS) + _blocks(PROPOSALS)
+        words = jax.vmap(lambda block: words_in_block(key, block, _entries(a)))(blocks)
+        drawn = jnp.where(jnp.isnan(drawn), _accepted(_coordinates(words, a.dtype), a, b), drawn)
     return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
 
 
 def _first_block(n: Array | int, proposals: int) -> Array:
-    """Returns the first block of uniform numbers for the n-th proposals."""
-    return 3 * proposals * jnp.asarray(n, jnp.uint32)
+    """Returns the first block of words for the n-th proposals."""
+    return 2 * proposals * jnp.asarray(n, jnp.uint32)
 
 
-def _numbers(proposals: int) -> Array:
-    """Returns the places of the blocks for proposals that are made together, after the first block.
+def _blocks(proposals: int) -> Array:
+    """Returns the blocks of words for proposals that are made together, counted from the first one."""
+    return jnp.arange(2 * proposals, dtype=jnp.uint32)
 
-    XLA:CPU takes 11 us to transpose three blocks of 1,024 lanes, so what differs between lanes is added one by one.
+
+def _one_by_one(hashed: Callable[[Array], Words], blocks: Array, dtype: jnp.dtype) -> Words:
+    """Hashes block after block; in float64, whose words fit into one, as one: XLA:CPU would hash once for each."""
+    if dtype != jnp.float64:
+        return lax.map(hashed, blocks)
+
+    def joined(block: Array) -> Array:
+        high, low = hashed(block)
+        return (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)
+
+    both = lax.map(joined, blocks)
+    return (both >> 32).astype(jnp.uint32), both.astype(jnp.uint32)
+
+
+def _entries(a: Array) -> Array:
+    return jnp.arange(a.size, dtype=jnp.uint32).reshape(a.shape)
+
+
+def _coordinates(words: Words, dtype: jnp.dtype) -> list[Coordinates]:
+    """Converts words, uint32 (2 n, ...) each, to the uniform numbers of n proposals.
+
+    The first pair of words is for the tails; a direction and a coin are as good with 32 bits.
     """
-    return jnp.arange(3 * proposals, dtype=jnp.uint32)
+    high, low = words
+    return [
+        (uniform_from_pairs(high[i], low[i], dtype), centred(high[i + 1], dtype), centred(low[i + 1], dtype))
+        for i in range(0, high.shape[0], 2)
+    ]
 
 
 def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
@@ -128,17 +159,17 @@ def beta_or_nan(uniform: Array, a: Array, b: Array) -> Array:
     """
 
     def make(uniform: Array, a: Array, b: Array) -> Array:
-        return _accepted(jnp.moveaxis(uniform, -1, 0), a, b)
+        distance, direction, coin, *others = jnp.moveaxis(uniform, -1, 0)
+        return _accepted([(distance, direction, coin), tuple(others)], a, b)
 
     numbers = jnp.moveaxis(uniform.reshape(UNIFORMS, -1), 0, -1)
     return one_by_one(make, numbers, a.reshape(-1), b.reshape(-1)).reshape(a.shape)
 
 
-def _accepted(uniform: Array, a: Array, b: Array) -> Array:
-    """Returns the first accepted one of the proposals by uniform numbers (3 n, ...), otherwise NaN."""
+def _accepted(coordinates: Sequence[Coordinates], a: Array, b: Array) -> Array:
+    """Returns the first accepted one of the proposals by uniform numbers, float (...), otherwise NaN."""
     drawn = jnp.full_like(a, jnp.nan)
-    for n in reversed(range(uniform.shape[0] // 3)):
-        distance, direction, coin = uniform[3 * n : 3 * n + 3]
+    for distance, direction, coin in reversed(coordinates):
         x, y = normal_pair(distance, direction)
         share, log_chance = _proposed(x, y, a, b)
         drawn = jnp.where(is_below(coin, log_chance), share, drawn)

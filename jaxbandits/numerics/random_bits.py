@@ -100,6 +100,37 @@ def uniform_entry(key: Key, block: Array, entry: Array, dtype: jnp.dtype) -> Arr
     return _floats(high, low, dtype)
 
 
+def words_in_block(key: Key, block: Array, entries: Array) -> tuple[Array, Array]:
+    """Draws two words for each number of a block, uint32 (...) each; `uniform_from_pairs` makes its number of them.
+
+    Args:
+        key: PRNG key.
+        block: uint32 (), number of a block.
+        entries: uint32 (...), places in the block.
+    """
+    if _is_threefry(key):
+        return _unrolled(key, jnp.broadcast_to(block, entries.shape), entries)
+    here = jax.random.fold_in(key, block)
+
+    def both(entry: Array) -> Array:
+        return jax.random.bits(jax.random.fold_in(here, entry), (2,), jnp.uint32)
+
+    words = jax.vmap(both)(entries.reshape(-1)).reshape(*entries.shape, 2)
+    return words[..., 0], words[..., 1]
+
+
+def uniform_from_pairs(high: Array, low: Array, dtype: jnp.dtype) -> Array:
+    """Converts pairs of words to uniform numbers in [0, 1), float (...), multiples of the dtype's spacing below 2."""
+    return _floats(high, low, jnp.dtype(dtype))
+
+
+def centred(words: Array, dtype: jnp.dtype) -> Array:
+    """Converts words, uint32 (...), to uniform numbers in the middle of intervals of 2^-32, in float32 of 2^-23."""
+    if jnp.dtype(dtype) == jnp.float32:
+        return ((words >> 9).astype(dtype) + 0.5) * 2.0**-23
+    return (words.astype(dtype) + 0.5) * 2.0**-32
+
+
 def uniform_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     """Draws the numbers of `jax.random.uniform` by a hash without a loop, for the noise of an environment.
 
