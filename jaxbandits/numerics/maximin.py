@@ -13,6 +13,7 @@ from jaxbandits.numerics.linalg import spd_solved
 CENTERING = 0.1  # target of a step, as a fraction of the current mean of multiplier times slack
 TO_BOUNDARY = 0.95  # share of the way to the boundary that a step takes if it would leave the positive numbers
 STEPS = 30  # a relative gap of 1e-11 takes 20, or 30 for many arms of which some hardly matter
+LEVEL = 1e-4  # largest slope in x at a minimum, relative to its summands
 LEAST = 1e-3  # first weight of an arm of which the functions cost much, relative to the largest
 
 
@@ -72,7 +73,8 @@ def maximin(
     def bent(w: Array) -> tuple[Array, Array, Array]:
         """Computes the rates and their derivative, float (P, K), and 1 / (w . r''), float (P,); 0 where masked.
 
-        A function counts as linear where its point is no minimum, but a turn that another point undercuts.
+        A function counts as linear where its point is no minimum: an end of its range, or a point that another one
+        undercuts.
         """
         x = nearest(w)
         one = jnp.ones_like(x)
@@ -82,7 +84,7 @@ def maximin(
 
         (r, slope), (_, curvature) = jax.jvp(sloped, (x,), (one,))
         bend = _dot(curvature, w)
-        is_bent = mask & (bend > 0)
+        is_bent = mask & (bend > 0) & (jnp.abs(_dot(slope, w)) <= LEVEL * _dot(jnp.abs(slope), w))
         r, slope = (jnp.where(mask[:, None], each, 0) for each in (r, slope))
         return r, slope, jnp.where(is_bent, 1 / jnp.where(is_bent, bend, 1), 0)
 

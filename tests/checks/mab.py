@@ -140,12 +140,13 @@ CALLS = {
     "tas": Call(
         mab.tas,
         TEST | UNASKED | STARTED | {"tracking": "D", "sticky": False, "replan_every": 1},
-        fine=OPTIONAL | {"tracking": ("none",)},
+        fine=OPTIONAL | {"tracking": ("none",), "replan_every": ("none",)},
     ),
     "tas, question": Call(
         mab.tas,
         ASKED | {"question": mab.GoodArm(0.3), "tracking": "C", "sticky": True, "replan_every": 1},
-        fine=OPTIONAL | {"tracking": ("none",), "question": ("none", "level, negative", "level, zero")},
+        fine=OPTIONAL
+        | {"tracking": ("none",), "replan_every": ("none",), "question": ("none", "level, negative", "level, zero")},
     ),
     "ttts": Call(mab.ttts, TOP_TWO | UNASKED, fine=OPTIONAL),
     "ttucb": Call(mab.ttucb, TOP_TWO | UNASKED | {"exponent": 1.2, "slack": 1.2}, fine=OPTIONAL),

@@ -148,7 +148,7 @@ def test_baseline_measures_all_and_marks_missed_aims(monkeypatch):
 def test_only_chooses_among_the_rules_of_a_family():
     options = Settings(quick=True, extra={"bench": "mab", "float32": False, "only": ["all good", "kl-ucb"]})
     cases = wanted(importlib.import_module("experiments.bench.mab").more_cases(options), options)
-    assert {each.rule for each in cases} == {"KL-UCB", "EB-TC, ids, all good", "uniform, all good"}
+    assert {each.rule for each in cases} == {"KL-UCB", "EB-TC, ids, all good", "TaS, all good", "uniform, all good"}
     with pytest.raises(SystemExit, match="--only must name rules of this bench, got nothing"):
         run_bench(options._replace(extra=options.extra | {"only": ["nothing"]}))
 

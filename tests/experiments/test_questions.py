@@ -146,7 +146,7 @@ def test_rules_by_labels_end_alike(pulls, holds):
 
 def test_benches_of_questions_fit_their_environments_and_play_in_numpy():
     cases = bench.cases()
-    assert len({case.rule for case in cases}) == len(cases) == 18
+    assert len({case.rule for case in cases}) == len(cases) == 20
     for case in cases:
         require_fit(*case.build(None, jax.random.key(0)))
         assert bench.rate(*case.rule.rsplit(", ", 1), seconds=1e-3, rounds=8) > 0

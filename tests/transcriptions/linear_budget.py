@@ -4,6 +4,7 @@ import functools
 
 import jax
 import numpy as np
+from transcriptions.draws import normals
 from transcriptions.laid import KEY, Laid, after, replayed, traced, unless, until_the_end
 
 from experiments.bench.reference import linear_budget as reference
@@ -132,8 +133,8 @@ SETTINGS = {"delta": 0.1, "norm_bound": 1.2, "ridge": 0.7, "noise_scale": 0.5}
 
 
 @functools.cache
-def normals():
-    return np.asarray(jax.vmap(lambda key: jax.random.normal(key, (3,), float))(round_keys(KEY, LENGTH)))
+def drawn_normals():
+    return normals(round_keys(KEY, LENGTH), 3)
 
 
 def regret(factory, seed, **settings):
@@ -141,7 +142,7 @@ def regret(factory, seed, **settings):
     arms = np.asarray(instance.arms)
     tape = (arms @ np.asarray(instance.theta))[:, None] + 0.5 * np.random.default_rng(seed).normal(size=(K, LENGTH))
     if factory is linear.lin_ts:
-        index = reference.lin_ts(arms, normals(), **SETTINGS, **settings)
+        index = reference.lin_ts(arms, drawn_normals(), **SETTINGS, **settings)
     else:
         index = reference.lin_ucb(arms, **SETTINGS)
     course = reference.regret(arms, tape, ridge=SETTINGS["ridge"], index=index, rounds=LENGTH)

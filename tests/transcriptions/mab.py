@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from scipy import stats
+from transcriptions.draws import normals
 from transcriptions.laid import KEY, Laid, only_last, replayed, traced, unless
 
 from experiments.bench.reference import mab as reference
@@ -325,7 +326,7 @@ def changing(kind, name):
 
 
 def thompson():
-    drawn = np.asarray(jax.jit(jax.vmap(lambda key: jax.random.normal(key, (K,))))(keys()[:PULLS]))
+    drawn = normals(keys()[:PULLS], K)
     tape = tape_of("gaussian")
     arms = reference.by_index(tape, lambda t, N, m: m + 0.8 / np.sqrt(N) * drawn[t - 1], PULLS)
     return single_pulls(mab.thompson, "gaussian", tape, arms)

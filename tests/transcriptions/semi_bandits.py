@@ -2,8 +2,8 @@
 
 import functools
 
-import jax
 import numpy as np
+from transcriptions.draws import normals
 from transcriptions.laid import KEY, Laid, replayed
 
 from experiments.bench.reference import semi_bandits as reference
@@ -72,8 +72,8 @@ def cucb(name):
 
 def cts(name):
     rows = np.asarray(PROBLEMS[name][1])
-    z = jax.jit(jax.vmap(lambda key: jax.random.normal(key, rows.shape[1:], float)))(round_keys(KEY, 60))
-    return laid(name, cpe.cts, reference.cts(rows, SCALE), stops=False, numbers=np.asarray(z), rounds=60)
+    z = normals(round_keys(KEY, 60), rows.shape[1])
+    return laid(name, cpe.cts, reference.cts(rows, SCALE), stops=False, numbers=z, rounds=60)
 
 
 CASES = {

@@ -5,7 +5,7 @@ import numpy as np
 from experiments.bench.reference.mab import Law, kl
 from experiments.bench.reference.questions import alternatives, direct, variance
 
-STEPS, LEAST, CENTERING, TO_BOUNDARY, LAZY = 8, 1e-3, 0.1, 0.95, 64
+STEPS, LEAST, LEVEL, CENTERING, TO_BOUNDARY, LAZY = 8, 1e-3, 1e-4, 0.1, 0.95, 64
 
 
 def rates(law: Law, question, w, m) -> tuple[np.ndarray, np.ndarray]:
@@ -21,9 +21,10 @@ def rates(law: Law, question, w, m) -> tuple[np.ndarray, np.ndarray]:
         for a, x in move.targets.items():
             V = variance(law, x)
             r[p, a] = max(kl(law, m[a], x), 0.0)
-            slope[a] = (x - m[a]) / V
-            bend += w[a] * (1 / V - (0 if law.kind == "gaussian" else (x - m[a]) * (1 - 2 * x) / V**2))
-        if bend > 0:
+            if V > 0:  # a mean does not move beyond an end
+                slope[a] = (x - m[a]) / V
+                bend += w[a] * (1 / V - (0 if law.kind == "gaussian" else (x - m[a]) * (1 - 2 * x) / V**2))
+        if bend > 0 and abs(w @ slope) <= LEVEL * (w @ np.abs(slope)):  # otherwise the point is an end of its range
             bends[p] = -np.outer(slope, slope) / bend
     return r, bends
 
@@ -87,7 +88,7 @@ def tas(law: Law, question):
     def rule(t, N, m, coin):
         nonlocal w, planned
         if planned < 0 or t - planned >= max(planned // LAZY, 1):
-            w, planned = optimal_shares(law, question, m)[0], t
+            w, planned = np.round(optimal_shares(law, question, m)[0] * 2**20) / 2**20, t
         return direct(t, N, w)
 
     return rule

@@ -190,7 +190,10 @@ def round_keys(key: Key, rounds: int) -> Key:
         >>> from jaxbandits import mab, testing, trace
         >>> instance, key = mab.gaussian((0.5, 0.0)), jax.random.key(0)
         >>> tape = jax.device_get(trace(key, mab.thompson(instance.problem), mab.environment(instance), rounds=6))
-        >>> drawn = np.asarray(jax.vmap(lambda key: jax.random.normal(key, (2,), float))(testing.round_keys(key, 6)))
+        >>> keys = testing.round_keys(key, 6)
+        >>> u = np.asarray(jax.vmap(lambda key: jax.random.uniform(key, (2, 1), float))(keys))
+        >>> radius, angle = np.sqrt(-2 * np.log(u[:, 0] + 2.0**-53)), np.pi * (2 * u[:, 1] - 0.25)
+        >>> drawn = np.concatenate([radius * np.cos(angle), radius * np.sin(angle)], axis=1)  # normal variables
         >>> counts, sums = np.ones(2), np.array(tape.observations.sums[:2, 0])  # both arms have been pulled once
         >>> for r in range(2, 6):  # Thompson sampling in NumPy
         ...     arm = np.argmax(sums / counts + drawn[r] / np.sqrt(counts))

@@ -170,7 +170,8 @@ def _characteristic_time(question: AllGood, problem: Problem, means: Array, step
         return jnp.concatenate([falls[1](x[: K * K]), _divergences_at(problem, epsilon, x[K * K :], means)])
 
     is_fall = is_good[:, None] & ~np.eye(K, dtype=bool)
-    return time_of(nearest, rates, jnp.concatenate([is_fall.reshape(-1), ~is_good]), means, steps)
+    is_tie = jnp.any(is_fall & (means[:, None] - means[None] + epsilon <= 0))
+    return time_of(nearest, rates, jnp.concatenate([is_fall.reshape(-1), ~is_good]), is_tie, means, steps=steps)
 
 
 def _check_answer(question: AllGood, answer: Any, K: int) -> Array:

@@ -61,9 +61,11 @@ def _is_right(question: BestArm, means: Array, answer: Array) -> Array:
 
 
 def _characteristic_time(question: BestArm, problem: Problem, means: Array, steps: int) -> CharacteristicTime:
-    leader = _leader(means)
-    table = table_of(problem, leader[None], means, jnp.asarray(question.epsilon, means.dtype))
-    return time_of(*table, ~is_entry(leader, means), means, steps)
+    leader, epsilon = _leader(means), jnp.asarray(question.epsilon, means.dtype)
+    others = ~is_entry(leader, means)
+    table = table_of(problem, leader[None], means, epsilon)
+    is_tie = jnp.any(others & (jnp.max(means) - means + epsilon <= 0))
+    return time_of(*table, others, is_tie, means, steps=steps)
 
 
 def _check_answer(question: BestArm, answer: Any, K: int) -> Any:

@@ -72,7 +72,8 @@ def divergences_at(
     problem: Problem, first: Sample, second: Sample, x: Array, epsilon: Array | None = None
 ) -> tuple[Array, Array]:
     """Computes kl(m_1, x) and kl(m_2, x + epsilon), float (...) each."""
-    y = x if epsilon is None else jnp.minimum(x + epsilon, mean_range(problem)[1])
+    most = mean_range(problem)[1]
+    y = x if epsilon is None else jnp.where(x + epsilon < most, x + epsilon, most)  # at the end it does not move
     return _divergence(problem, first, x), _divergence(problem, second, y)
 
 

@@ -14,7 +14,9 @@ def time_of(
     nearest: Callable[[Array], tuple[Array, ...]],
     rates: Callable[[Array], Array],
     exists: Array,
+    is_tie: Array,
     means: Array,
+    *,
     steps: int,
 ) -> CharacteristicTime:
     """Computes 1 / T = max over w of the smallest cost of an alternative, with certificates.
@@ -24,6 +26,7 @@ def time_of(
             where one of several points does.
         rates: (x (n,)) -> divergence of every arm from the means of each alternative at its point, float (n, K).
         exists: bool (n,), the alternatives that exist.
+        is_tie: bool (), whether one of them costs nothing. Its cost may come out as a rounding error.
         means: float (K,), the truth.
         steps: steps of the solver.
 
@@ -41,9 +44,9 @@ def time_of(
 
     start = jnp.full(K, 1 / K, means.dtype)
     solution = maximin(points, tables, jnp.tile(exists, forms), start, steps=steps)
-    is_tie = solution.upper == 0
+    is_tie = is_tie | (solution.upper == 0)
     lower, upper = (jnp.where(is_tie, jnp.inf, 1 / jnp.where(is_tie, 1, x)) for x in (solution.upper, solution.lower))
-    return CharacteristicTime((lower + upper) / 2, lower, upper, solution.weights)
+    return CharacteristicTime((lower + upper) / 2, lower, upper, jnp.where(is_tie, start, solution.weights))
 
 
 def time_of_arms(rates: Array) -> CharacteristicTime:

@@ -120,7 +120,8 @@ def _characteristic_time(question: TopM, problem: Problem, means: Array, steps: 
     is_listed = members if 2 * m <= K else ~members
     rows = _in_order(is_listed, n=min(m, K - m))
     table = table_of(problem, rows, means, rows_are_first=2 * m <= K)
-    return time_of(*table, jnp.tile(~is_listed, rows.shape[0]), means, steps)
+    is_tie = jnp.min(jnp.where(members, means, jnp.inf)) <= jnp.max(jnp.where(members, -jnp.inf, means))
+    return time_of(*table, jnp.tile(~is_listed, rows.shape[0]), is_tie, means, steps=steps)
 
 
 def _check_answer(question: TopM, answer: Any, K: int) -> Array:
