@@ -121,7 +121,7 @@ def maximin(
         total = jnp.sum(stiff)
         middle = _dot(r.T, stiff) / total
         ahead = (1 - jnp.sum(pull)) / total  # dz where w stays
-        apart = jnp.concatenate([r - middle, slope])
+        apart = jnp.concatenate([r - middle[None], slope])
         matrix = _dot(apart.T, jnp.concatenate([stiff, x.q * flexibility * unit])[:, None] * apart)
         # The sum of the weights is given, so any multiple of ones may be added; without it the matrix is nearly
         # singular along w.
@@ -132,7 +132,7 @@ def maximin(
         dnu = (jnp.sum(free) - missing) / jnp.sum(held)
         dw = free - dnu * held
         dz = ahead + _dot(middle, dw)
-        d_slack = jnp.where(mask, _dot(r - middle, dw) - ahead + off, 0)
+        d_slack = jnp.where(mask, _dot(r - middle[None], dw) - ahead + off, 0)
         dq = pull - x.q + stiff * (off - d_slack)
         du = target / x.w - x.u - x.u / x.w * dw
         primal = _length(jnp.maximum(jnp.max(-dw / x.w), jnp.max(-d_slack / x.slack)))

@@ -118,7 +118,7 @@ def table_of(
     """
     K, r = means.shape[0], rows.shape[0]
     arms = np.arange(K, dtype=np.int32)
-    at_row, at_column = rows[:, None, None] == arms, arms[:, None] == arms
+    at_row, at_column = rows[:, None, None] == arms[None, None], np.eye(K, dtype=bool)[None]
 
     def pairs(w: Array) -> tuple[Sample, Sample]:
         sample = sample_of(problem, w, means)
