@@ -56,7 +56,7 @@ def uniform(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
         return jax.random.uniform(key, shape, dtype)
     high, low = jnp.split(_pairs(key, math.prod(shape)), 2)
-    return _floats(high, low, dtype).reshape(shape)
+    return uniform_from_pairs(high, low, dtype).reshape(shape)
 
 
 def uniform_in_block(key: Key, block: Array, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
@@ -80,7 +80,7 @@ def uniform_in_block(key: Key, block: Array, shape: tuple[int, ...], dtype: jnp.
         return jax.random.uniform(jax.random.fold_in(key, block), shape, dtype)
     entries = np.arange(math.prod(shape), dtype=np.uint32)
     high, low = _unrolled(key, jnp.full(entries.shape, block, jnp.uint32), entries)
-    return _floats(high, low, dtype).reshape(shape)
+    return uniform_from_pairs(high, low, dtype).reshape(shape)
 
 
 def uniform_entry(key: Key, block: Array, entry: Array, dtype: jnp.dtype) -> Array:
@@ -97,7 +97,7 @@ def uniform_entry(key: Key, block: Array, entry: Array, dtype: jnp.dtype) -> Arr
     if not _is_threefry(key) or dtype not in (jnp.float32, jnp.float64):
         return jax.random.uniform(jax.random.fold_in(jax.random.fold_in(key, block), entry), (), dtype)
     high, low = _unrolled(key, block, entry)
-    return _floats(high, low, dtype)
+    return uniform_from_pairs(high, low, dtype)
 
 
 def words_in_block(key: Key, block: Array, entries: Array) -> tuple[Array, Array]:
@@ -106,7 +106,7 @@ def words_in_block(key: Key, block: Array, entries: Array) -> tuple[Array, Array
     Args:
         key: PRNG key.
         block: uint32 (), number of a block.
-        entries: uint32 (...), places in the block.
+        entries: uint32 (...), places in the block. Other generators than threefry give other words than in the block.
     """
     if _is_threefry(key):
         return _unrolled(key, jnp.broadcast_to(block, entries.shape), entries)
@@ -117,11 +117,6 @@ def words_in_block(key: Key, block: Array, entries: Array) -> tuple[Array, Array
 
     words = jax.vmap(both)(entries.reshape(-1)).reshape(*entries.shape, 2)
     return words[..., 0], words[..., 1]
-
-
-def uniform_from_pairs(high: Array, low: Array, dtype: jnp.dtype) -> Array:
-    """Converts pairs of words to uniform numbers in [0, 1), float (...), multiples of the dtype's spacing below 2."""
-    return _floats(high, low, jnp.dtype(dtype))
 
 
 def centred(words: Array, dtype: jnp.dtype) -> Array:
@@ -185,7 +180,7 @@ def _unrolled(key: Key, block: Array | np.ndarray, entry: Array | np.ndarray) ->
     return x, y
 
 
-def _floats(high: Array, low: Array, dtype: Any) -> Array:
+def uniform_from_pairs(high: Array, low: Array, dtype: Any) -> Array:
     """Converts pairs of words, uint32 (...) each, to uniform numbers in [0, 1), float (...)."""
     bits = high ^ low if dtype == jnp.float32 else (high.astype(jnp.uint64) << 32) | low.astype(jnp.uint64)
     kind, digits = bits.dtype, jnp.finfo(dtype).nmant

@@ -32,7 +32,8 @@ from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import Above, BestArm, TopM
 
 TrackingName = Literal["D", "C"]
-STEPS = 8  # steps for the weights of `TopM` and `AllGood`: within 1e-5 of the largest value, seldom 1e-2 (K = 5)
+SOLVED = (BestArm, TopM, AllGood)  # questions whose weights take a solver; the best arm only with unknown variances
+STEPS = 8  # steps for their weights: within 1e-5 of the largest value, seldom 1e-2 (K = 5)
 GRID = 2**20  # such weights are multiples of 1 / GRID
 LAZY = 64  # without `replan_every`, such weights are computed anew once a run is longer by this part
 
@@ -142,7 +143,7 @@ def tas(
     require(tracking == "C" or not is_good_arm, "tracking", 'be None or "C" for GoodArm', tracking)
     add = accumulated if is_good_arm else cumulative
     # DEVIATION: the paper computes new weights before every pull.
-    is_lazy = replan_every is None and every == 1 and isinstance(question, (BestArm, TopM, AllGood))
+    is_lazy = replan_every is None and every == 1 and isinstance(question, SOLVED)
     replan_every = 1 if replan_every is None else checks.whole("replan_every", replan_every, least=1)
     require(replan_every == 1 or every == 1, "replan_every", "be 1 with every > 1", replan_every)
     plans = is_lazy or replan_every > 1
@@ -221,7 +222,7 @@ def _target(problem: Problem, question: Question, delta: Any, threshold: Thresho
         measured = measured_problem(problem, estimates.variances)
         allocation = kind.characteristic_time(question, measured, estimates.means, STEPS).allocation
         # Arms of one mean get one weight, so that their order and not rounding decides between them.
-        return jnp.round(allocation * GRID) / GRID if isinstance(question, (BestArm, TopM, AllGood)) else allocation
+        return jnp.round(allocation * GRID) / GRID if isinstance(question, SOLVED) else allocation
 
     return Target(
         weights,
