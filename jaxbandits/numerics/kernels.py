@@ -18,18 +18,23 @@ from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete
 
 
-def apart(function: Callable[..., Any], *arrays: Array) -> Any:
+def apart(function: Callable[..., Any], *arrays: Any, elsewhere: Callable[..., Any] | None = None) -> Any:
     """Computes a function of arrays in kernels of its own on a CPU, elsewhere together with the work around it.
 
     Each call costs a CPU about a microsecond for all lanes of a batch, and its arguments and results are written to
     memory. A function that several kernels read gains, a function of many arrays does not.
+
+    Args:
+        function: function of the arrays.
+        arrays: arrays, or structures of them.
+        elsewhere: function that takes its place on other platforms. If None, it is the same.
     """
     if is_concrete(*arrays):
         return function(*arrays)
     # A function of a module is traced once per shape, others each time.
     is_lasting = isinstance(function, FunctionType) and function.__qualname__ == function.__name__
-    on_cpu, elsewhere = (_kept_forms if is_lasting else _forms)(function)
-    return lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere)
+    on_cpu, inlined = (_kept_forms if is_lasting else _forms)(function)
+    return lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere or inlined)
 
 
 def _forms(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:

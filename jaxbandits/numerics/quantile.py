@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array
-from jaxbandits.numerics.elementary import log, rational
+from jaxbandits.numerics.elementary import log, polynomial
 
 # Numerators and denominators from the highest power to the lowest, for |probability - 1/2| up to `CENTRE`, for tails
 # down to exp(-`FAR`^2), and beyond.
@@ -98,7 +98,16 @@ def normal_of(uniform: Array) -> Array:
     spacing = jnp.finfo(uniform.dtype).eps
     centred = (uniform - 0.5) + spacing / 2  # exact, and symmetric
     square = CENTRE**2 - centred * centred
-    middle = centred * rational(square, CENTRAL)
     root = jnp.sqrt(-log(0.5 - jnp.abs(centred)))
-    outer = jnp.where(root <= FAR, rational(root - 1.6, TAIL), rational(root - FAR, FAR_TAIL))
-    return jnp.where(jnp.abs(centred) <= CENTRE, middle, jnp.where(centred < 0, -outer, outer))
+    is_middle, is_far = jnp.abs(centred) <= CENTRE, root > FAR
+    # Of the three quotients one is made: a CPU takes as long for a division as for ten additions.
+    above, below = (
+        jnp.where(is_middle, middle, jnp.where(is_far, far, tail))
+        for middle, tail, far in zip(
+            (polynomial(square, each) for each in CENTRAL),
+            (polynomial(root - 1.6, each) for each in TAIL),
+            (polynomial(root - FAR, each) for each in FAR_TAIL),
+            strict=True,
+        )
+    )
+    return (above / below) * jnp.where(is_middle, centred, jnp.where(centred < 0, -1, 1))

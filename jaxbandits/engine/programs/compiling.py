@@ -19,6 +19,9 @@ from jaxbandits.engine.programs.identity import identity, identity_of_types, set
 
 T = TypeVar("T")
 
+# Vectors as wide as the processor has. By default XLA:CPU makes half as wide ones of AVX-512. Core-ns per round of 1,024
+# lanes (Intel Xeon), by default and so: UCB1 32 and 26, Thompson sampling 65 and 46 (Gaussian), 158 and 133 (Bernoulli).
+ON_CPU: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512}
 KEPT = 64  # number of kept values, two or three per rule of a sweep; the one unused for longest is dropped
 
 _known: dict[Hashable, Any] = {}  # kept values, in the order of their last use
@@ -83,7 +86,8 @@ def call_compiled(function: Callable[[], T]) -> T:
         return eval_jaxpr(jaxpr.jaxpr, constants)
 
     name = "call", structure, identity_of_types(jaxpr.consts), traced
-    known = compiled(name, lambda: jax.jit(program).lower(jaxpr.consts))
+    options = ON_CPU if jax.default_backend() == "cpu" else None
+    known = compiled(name, lambda: jax.jit(program).lower(jaxpr.consts), options=options)
     return jax.tree.unflatten(structure, known.call(jaxpr.consts))
 
 

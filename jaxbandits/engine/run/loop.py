@@ -110,17 +110,18 @@ def advance(
         if ahead.decide is None:
             decision = decision_of(algorithm, keys, rounds, state)
         else:
-            decision = ahead.decide(r, state)
+            decision = ahead.decide(r, rounds, state)
             # A lane that has ended stays so, whatever the draws of later rounds.
             ready &= rounds == first + r
         if record is not None:
             counts = (rounds <= max_rounds) & is_planned if has_plan else None
             note = snapshot_of(record, curves, state, rounds, decision, counts=counts)
 
+        # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
+        noise = ahead.noise(jnp.minimum(rounds - first, chunk - 1) if has_plan else r, rounds)
+
         def respond(memory: PyTree, action: PyTree) -> tuple[PyTree, PyTree]:
-            # A lane that never waits is active for a prefix of the chunk, so its round number is `first` + r.
-            number = jnp.minimum(rounds - first, chunk - 1) if has_plan else r
-            return environment.respond(memory, action, jax.tree.map(lambda x: x[number], ahead.noise))
+            return environment.respond(memory, action, noise)
 
         # A lane whose action does not exist idles, and decides the same in the next round.
         played = play(algorithm, state, memory, decision, respond, ready=ready, accepts=accepts, available=available)

@@ -22,7 +22,7 @@ from jaxbandits.base import Array, Key, PyTree, Status
 from jaxbandits.checks import show
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.programs.compiling import Compiled, compiled, remembered
+from jaxbandits.engine.programs.compiling import ON_CPU, Compiled, compiled, remembered
 from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.results.rules import RULE
 from jaxbandits.engine.results.tables import is_task_column
@@ -367,7 +367,8 @@ def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
     table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
     name = "lanes", lane.layout, identity_of_types(table), _name(lane)
-    program = compiled(name, lambda: lower(lane), examine=partial(_examine, is_cpu=on_cpu(mesh)))
+    options = ON_CPU if on_cpu(mesh) else None
+    program = compiled(name, lambda: lower(lane), options=options, examine=partial(_examine, is_cpu=on_cpu(mesh)))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
     shared = jax.device_put((lane.data, lane.job.tasks, lane.job.key), everywhere)
