@@ -22,7 +22,7 @@ TIMES = 3  # largest number of times that proposals are made
 MOST = PROPOSALS * TIMES  # largest number of proposals for one variable
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def beta(key: Key, a: Array, b: Array) -> Array:
     """Draws from Beta(a, b).
 
@@ -43,7 +43,7 @@ def beta(key: Key, a: Array, b: Array) -> Array:
     return lax.platform_dependent(a, b, cpu=partial(on_cpu, key), default=partial(_draw_all, key))
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def _draw_few(key: Key, a: Array, b: Array) -> Array:
     """Draws by one proposal at a time, each of which is a vector over the lanes of a batch."""
     ones, zeros = a.reshape(-1), b.reshape(-1)
@@ -73,7 +73,7 @@ def _draw_few(key: Key, a: Array, b: Array) -> Array:
     return lax.while_loop(lambda carry: jnp.any(is_missing(carry[2])), again, start)[2].reshape(a.shape)
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def _draw_many(key: Key, a: Array, b: Array) -> Array:
     """Draws by two proposals at a time for all variables, as often as one lacks any."""
 
@@ -91,7 +91,7 @@ def _draw_many(key: Key, a: Array, b: Array) -> Array:
     return jnp.where(jnp.isnan(drawn), a / (a + b), drawn)
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def _draw_all(key: Key, a: Array, b: Array) -> Array:
     """Draws by all proposals."""
     drawn = jnp.full_like(a, jnp.nan)

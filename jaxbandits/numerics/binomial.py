@@ -1,7 +1,6 @@
 """Binomial draws without a loop: sums of many pulls of a Bernoulli arm. Callers draw rejected ones again."""
 
 import math
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -96,7 +95,7 @@ def _rejected(uniform: Array, n: Array, p: Array) -> tuple[Array, Array]:
     return lax.fori_loop(0, PROPOSALS, propose, (jnp.zeros_like(spread), jnp.zeros_like(spread, bool)))
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def _log_mass(k: Array, n: Array, p: Array) -> Array:
     """Computes log P(X = k) up to a constant in k, in a form that keeps its digits for large n."""
     k, n, p = jnp.broadcast_arrays(k, n, p)

@@ -6,7 +6,6 @@ are JAX's own functions, which are as fast. Derivatives are given, since bits ha
 """
 
 from collections.abc import Sequence
-from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -50,7 +49,7 @@ EXPONENTIAL = (
 
 
 @jax.custom_jvp
-@partial(jax.jit, inline=True)
+@jax.jit
 def log(x: Array) -> Array:
     """Computes the natural logarithm, float (...), of positive floats that are not subnormal; NaN of 0, inf and others.
 
@@ -65,7 +64,7 @@ def log(x: Array) -> Array:
 
 
 @jax.custom_jvp
-@partial(jax.jit, inline=True)
+@jax.jit
 def log1p(x: Array) -> Array:
     """Computes log(1 + x), float (...), of floats above -1; NaN of others and of inf.
 
@@ -81,7 +80,7 @@ def log1p(x: Array) -> Array:
 
 
 @jax.custom_jvp
-@partial(jax.jit, inline=True)
+@jax.jit
 def log1p_deficit(x: Array, ratio: Array) -> Array:
     """Computes x - log(1 + x), at least 0, without loss of digits near 0.
 
@@ -102,7 +101,7 @@ def log1p_deficit(x: Array, ratio: Array) -> Array:
 
 
 @jax.custom_jvp
-@partial(jax.jit, inline=True)
+@jax.jit
 def expm1(x: Array) -> Array:
     """Computes exp(x) - 1, float (...); inf above 700. The relative error is 5e-16 at most.
 

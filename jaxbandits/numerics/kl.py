@@ -3,8 +3,6 @@
 Inverses of the others are in `numerics.excess`.
 """
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 
@@ -15,7 +13,7 @@ from jaxbandits.numerics.elementary import expm1, log1p, log1p_deficit
 STEPS = 2
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def bernoulli_kl(p: Array, q: Array) -> Array:
     """Computes kl(p, q) = p log(p/q) + (1-p) log((1-p)/(1-q)), with 0 log 0 = 0.
 
@@ -31,7 +29,7 @@ def bernoulli_kl(p: Array, q: Array) -> Array:
     return _side(p, q, q - p) + _side(1 - p, 1 - q, p - q)
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def poisson_kl(p: Array, q: Array) -> Array:
     """Computes p log(p/q) - p + q, with 0 log 0 = 0.
 
@@ -46,7 +44,7 @@ def poisson_kl(p: Array, q: Array) -> Array:
     return _side(p, q, q - p)
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def exponential_kl(p: Array, q: Array) -> Array:
     """Computes p/q - 1 - log(p/q).
 
@@ -61,7 +59,7 @@ def exponential_kl(p: Array, q: Array) -> Array:
     return _side(q, p, p - q) / q
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def _side(p: Array, q: Array, change: Array) -> Array:
     """Computes a term of kl minus its first order, p log(p / q) + q - p. The first orders of the two terms cancel."""
     base = jnp.where(p > 0, p, 1)
@@ -70,7 +68,7 @@ def _side(p: Array, q: Array, change: Array) -> Array:
     return jnp.where(p > 0, p * jnp.where(q == 0, jnp.inf, deficit), change)
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def kl_upper(p: Array, c: Array) -> Array:
     """Computes the largest q in [p, 1] with kl(p, q) <= c.
 
@@ -89,7 +87,7 @@ def kl_upper(p: Array, c: Array) -> Array:
     return jnp.where(zero, -expm1(-c), jnp.where(one, 1, p - (1 - p) * expm1(-_rise(p, 1 - p, c))))
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def kl_lower(p: Array, c: Array) -> Array:
     """Computes the smallest q in [0, p] with kl(p, q) <= c. Arguments: see `kl_upper`."""
     zero, one = p <= 0, p >= 1

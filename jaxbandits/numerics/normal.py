@@ -45,7 +45,7 @@ def erf_inv(x: Array) -> Array:
     return one_by_one(lax.erf_inv, x.reshape(-1)).reshape(x.shape)
 
 
-@partial(jax.jit, inline=True, static_argnums=(1, 2))
+@partial(jax.jit, static_argnums=(1, 2))
 def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     """Draws normal variables for the samples of a rule: in float64 in pairs, which a CPU makes one by one.
 
@@ -103,7 +103,7 @@ def normal_noise(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
     return _few_normals(key, n, jnp.dtype(dtype)).reshape(shape)
 
 
-@partial(jax.jit, inline=True, static_argnums=(1, 2))
+@partial(jax.jit, static_argnums=(1, 2))
 def _few_normals(key: Key, n: int, dtype: jnp.dtype) -> Array:
     """Draws one by one: XLA:CPU vectorises over the last axis, and takes 21 ns for each of two rewards otherwise."""
     block, entries = jnp.zeros((), jnp.uint32), jnp.arange(n, dtype=jnp.uint32)

@@ -1,7 +1,5 @@
 """Poisson draws without a loop: sums of many pulls of a Poisson arm. Callers draw rejected ones again."""
 
-from functools import partial
-
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -79,7 +77,7 @@ def _rejected(uniform: Array, mean: Array) -> tuple[Array, Array]:
     return lax.fori_loop(0, proposals, propose, (jnp.zeros_like(mean), jnp.zeros_like(mean, bool)))
 
 
-@partial(jax.jit, inline=True)
+@jax.jit
 def _log_mass(k: Array, mean: Array) -> Array:
     """Computes log P(X = k) in a form that keeps its digits for large means."""
     inner = jnp.maximum(k, 1)

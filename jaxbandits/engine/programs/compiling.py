@@ -19,8 +19,9 @@ from jaxbandits.engine.programs.identity import identity, identity_of_types, set
 
 T = TypeVar("T")
 
-# Vectors as wide as the processor has. By default XLA:CPU makes half as wide ones of AVX-512. Core-ns per round of 1,024
-# lanes (Intel Xeon), by default and so: UCB1 32 and 26, Thompson sampling 65 and 46 (Gaussian), 158 and 133 (Bernoulli).
+# Vectors as wide as the processor's: by default XLA:CPU makes half as wide ones of AVX-512. Core-ns per round of 1,024
+# lanes (Intel Xeon), by default and so: UCB1 32 and 26, Thompson sampling 65 and 46 (Gaussian), 158 and 133
+# (Bernoulli). The results are the same, bit by bit.
 ON_CPU: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512}
 KEPT = 64  # number of kept values, two or three per rule of a sweep; the one unused for longest is dropped
 

@@ -58,15 +58,16 @@ def predraw(
 
 def _of_rounds(draw: Callable[[Key], PyTree], key: Key, rounds: Array) -> Callable[[Array, Array], PyTree]:
     """Returns (n, r) -> the draw of round r, which a CPU draws then, and others for all rounds now."""
-    jaxpr, outputs = jax.make_jaxpr(lambda key, r: draw(folded(key, r)), return_shape=True)(key, rounds[0])
-    structure = jax.tree.structure(outputs)
+    # The arrays that `draw` closes over become arguments, so that the program is the same for other ones.
+    call = jax.jit(lambda key, r: draw(folded(key, r, is_kept=False)))
+    jaxpr, outputs = jax.make_jaxpr(call, return_shape=True)(key, rounds[0])
 
-    # With the arrays that `draw` closes over as arguments, so that the program is the same for other ones.
     def of_round(constants: list[Any], key: Key, r: Array) -> PyTree:
-        return jax.tree.unflatten(structure, eval_jaxpr(jaxpr.jaxpr, constants, key, r))
+        leaves = eval_jaxpr(jaxpr.jaxpr, constants, key, r)
+        return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
 
-    # On a CPU, XLA finds that nothing reads it.
-    chunk = jax.vmap(of_round, in_axes=(None, None, 0))(jaxpr.consts, key, rounds)
+    # On a CPU, XLA finds that nothing reads it. Not `of_round`, since JAX keeps the batched forms of what `draw` calls.
+    chunk = jax.vmap(lambda r: draw(folded(key, r)))(rounds)
 
     def read(n: Array, r: Array) -> PyTree:
         return apart(of_round, jaxpr.consts, key, r, elsewhere=lambda *_: jax.tree.map(lambda x: x[n], chunk))

@@ -38,7 +38,7 @@ def kl_ucb(problem: Problem, *, c: Array | float = 0.0) -> Algorithm:
         del key
         log_t = apart(log, next_pull(estimates))
         # Indices are first read at t = K + 1 >= 3, so log log t is positive there.
-        level = log_t + weight * jnp.log(jnp.maximum(log_t, 1))
+        level = log_t + weight * apart(log, jnp.maximum(log_t, 1))
         return upper_bound(problem, estimates.means, level / estimates.counts)
 
     return algorithm_from_index(problem, index)

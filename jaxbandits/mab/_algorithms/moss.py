@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
-from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.frame import Estimates, upper_index
 from jaxbandits.mab._shared.indices import algorithm_from_index
 from jaxbandits.numerics.elementary import log
 
@@ -35,8 +35,7 @@ def moss(problem: Problem, *, horizon: Array | int) -> Algorithm:
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
-        counts = estimates.counts
-        level = jnp.maximum(log_share - log(counts), 0)
-        return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
+        level = jnp.maximum(log_share - log(estimates.counts), 0)
+        return upper_index(estimates, 2 * scale(problem), level)
 
     return algorithm_from_index(problem, index)

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
-from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.frame import Estimates, upper_index
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 from jaxbandits.numerics.elementary import log
 
@@ -37,6 +37,6 @@ def moss_anytime(problem: Problem, *, alpha: Array | float = 1.35) -> Algorithm:
         del key
         counts = estimates.counts
         level = half * jnp.maximum(log(next_pull(estimates) / (problem.arms * counts)), 0)
-        return estimates.means + 2 * scale(problem) * jnp.sqrt(level / counts)
+        return upper_index(estimates, 2 * scale(problem), level)
 
     return algorithm_from_index(problem, index)

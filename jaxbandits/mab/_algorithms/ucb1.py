@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
-from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.frame import Estimates, upper_index
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
 from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.kernels import apart
@@ -37,6 +37,6 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
-        return estimates.means + factor * jnp.sqrt(2 * apart(log, next_pull(estimates)) / estimates.counts)
+        return upper_index(estimates, factor, 2 * apart(log, next_pull(estimates)))
 
     return algorithm_from_index(problem, index)

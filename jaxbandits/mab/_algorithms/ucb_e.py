@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_problem, float_dtype
-from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.frame import Estimates, upper_index
 from jaxbandits.mab._shared.indices import algorithm_from_index
 
 
@@ -43,6 +43,6 @@ def ucb_e(
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
-        return estimates.means + jnp.sqrt(scaled / estimates.counts)
+        return upper_index(estimates, 1, scaled)
 
     return algorithm_from_index(problem, index, horizon=horizon)

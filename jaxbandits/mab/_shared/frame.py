@@ -50,6 +50,7 @@ class Estimates(NamedTuple):
     # int32 (K,)   among arms that tie, the one with the largest lot comes first; if (), the one with the lowest index
     lots: Array | tuple[()] = ()
     variances: Array | tuple[()] = ()  # float (K,), empirical variances, positive; () if variances are known
+    sums: Array | tuple[()] = ()  # float (K,), sums of the rewards
 
 
 class Choice(NamedTuple):
@@ -187,9 +188,20 @@ def estimates(problem: Problem, state: State) -> Estimates:
     counts = jnp.maximum(state.counts, 1).astype(float_dtype(problem))
     # Lots depend on the pulls and not on the round, so leaps draw the same ones.
     lots = () if isinstance(state.ties, tuple) else unfused(ties.lots(state.ties, state.pulls))
-    return Estimates(
-        state.pulls, counts, total_rewards(problem, state) / counts, lots, variances_at(problem, state, counts)
-    )
+    sums = total_rewards(problem, state)
+    return Estimates(state.pulls, counts, sums / counts, lots, variances_at(problem, state, counts), sums)
+
+
+def upper_index(estimates: Estimates, factor: Array | float, level: Array) -> Array:
+    """Returns mean + factor sqrt(level / N) of every arm, float (K,), with one division: a CPU's time goes there.
+
+    Args:
+        estimates: estimates of the arms.
+        factor: () >= 0.
+        level: float () or (K,), at least 0.
+    """
+    assert not isinstance(estimates.sums, tuple)
+    return (estimates.sums + factor * jnp.sqrt(level * estimates.counts)) / estimates.counts
 
 
 def variances_at(problem: Problem, state: State, counts: Array) -> Array | tuple[()]:
