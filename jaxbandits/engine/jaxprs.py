@@ -28,6 +28,7 @@ __all__ = [
     "eval_context",
     "eval_jaxpr",
     "get_opaque_trace_state",
+    "primitives_of",
     "scan_of",
 ]
 
@@ -66,6 +67,18 @@ def called(equation: Any) -> ClosedJaxpr:
 def closed(jaxpr: Any) -> ClosedJaxpr:
     """Returns a computation with its constants; `remat2` has none before JAX 0.11, where the two classes are one."""
     return jaxpr if hasattr(jaxpr, "consts") else ClosedJaxpr(jaxpr, ())
+
+
+def primitives_of(jaxpr: Jaxpr | ClosedJaxpr) -> set[str]:
+    """Returns the names of all primitives of a computation and of those that it calls."""
+    names = set()
+    for equation in jaxpr.eqns:
+        names.add(equation.primitive.name)
+        for value in equation.params.values():
+            for each in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(each, (Jaxpr, ClosedJaxpr)):
+                    names |= primitives_of(each)
+    return names
 
 
 def bind(equation: Any, values: Sequence[Any]) -> list[Any]:

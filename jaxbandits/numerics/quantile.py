@@ -98,7 +98,7 @@ def normal_of(uniform: Array) -> Array:
     square = CENTRE**2 - centred * centred
     root = jnp.sqrt(-log(0.5 - jnp.abs(centred)))
     is_middle, is_far = jnp.abs(centred) <= CENTRE, root > FAR
-    # Of the three quotients one is made: a CPU takes as long for a division as for ten additions.
+    # One quotient instead of three: a CPU takes as long for a division as for ten additions.
     above, below = (
         jnp.where(is_middle, middle, jnp.where(is_far, far, tail))
         for middle, tail, far in zip(

@@ -3,7 +3,7 @@
 An environment says by its `noise` what depends on the key alone. An algorithm does not: `decide(key, state)` gets a key
 that the engine folds from the number of the round. Its results that depend on this key alone are found here.
 
-A GPU draws them for all rounds of a chunk at once. A CPU draws them in their round, in kernels of their own, so that
+A GPU draws them for all rounds of a chunk at once. A CPU draws them in their round if it can in few kernels, so that
 they are read from the cache: a chunk of 256 rounds is megabytes, and a round reads it in steps of kilobytes. Core-ns
 per round of 1,024 lanes (Intel Xeon), from a chunk and in the round: UCB1 26 and 25 (Gaussian), 33 and 28 (Bernoulli),
 LUCB 84 and 71, LinGapE 90 and 80. The operations are the same, and so are their results, bit by bit.
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import jax
 
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
-from jaxbandits.engine.jaxprs import Literal, bind, eval_jaxpr
+from jaxbandits.engine.jaxprs import Literal, bind, eval_jaxpr, primitives_of
 from jaxbandits.engine.run.round import Streams
 from jaxbandits.numerics.kernels import apart
 from jaxbandits.numerics.random_bits import folded
@@ -24,6 +24,8 @@ from jaxbandits.numerics.random_bits import folded
 # EB-TCI, which draws one number, 87 and 112; T3C, seven, 280 and 212. The key of a round takes longer to store and to
 # read than to make anew (`random_bits.folded`): T3C 109 and 79, Thompson sampling on Gaussian arms 71 and 53.
 DRAWN_BYTES = 16
+# Draws of JAX's own, whose hash is a loop of some 20 kernels on a CPU: too many for the numbers of a few hundred lanes.
+SLOW = {"random_bits", "random_split", "random_fold_in", "random_gamma", "threefry2x32", "rng_bit_generator"}
 
 
 class Predrawn(NamedTuple):
@@ -66,13 +68,15 @@ def _of_rounds(draw: Callable[[Key], PyTree], key: Key, rounds: Array) -> Callab
         leaves = eval_jaxpr(jaxpr.jaxpr, constants, key, r)
         return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
 
-    # On a CPU, XLA finds that nothing reads it. Not `of_round`, since JAX keeps the batched forms of what `draw` calls.
+    # XLA drops it where nothing reads it. Not `of_round`, since JAX keeps the batched forms of what `draw` calls.
     chunk = jax.vmap(lambda r: draw(folded(key, r)))(rounds)
 
-    def read(n: Array, r: Array) -> PyTree:
-        return apart(of_round, jaxpr.consts, key, r, elsewhere=lambda *_: jax.tree.map(lambda x: x[n], chunk))
+    def read(n: Array) -> PyTree:
+        return jax.tree.map(lambda x: x[n], chunk)
 
-    return read
+    if primitives_of(jaxpr.jaxpr) & SLOW:
+        return lambda n, r: read(n)
+    return lambda n, r: apart(of_round, jaxpr.consts, key, r, elsewhere=lambda *_: read(n))
 
 
 class SplitDecision(NamedTuple):

@@ -189,7 +189,8 @@ def estimates(problem: Problem, state: State) -> Estimates:
     # Lots depend on the pulls and not on the round, so leaps draw the same ones.
     lots = () if isinstance(state.ties, tuple) else unfused(ties.lots(state.ties, state.pulls))
     sums = total_rewards(problem, state)
-    return Estimates(state.pulls, counts, sums / counts, lots, variances_at(problem, state, counts), sums)
+    variances = variances_at(problem, state, counts)
+    return Estimates(state.pulls, counts, sums / counts, lots=lots, variances=variances, sums=sums)
 
 
 def upper_index(estimates: Estimates, factor: Array | float, level: Array) -> Array:
