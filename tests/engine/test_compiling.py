@@ -9,6 +9,7 @@ import pytest
 from engine.toys import KEY, LIMITS, NOISE, counter, total
 
 import jaxbandits
+from jaxbandits import mab
 from jaxbandits.engine.programs import compiling
 from jaxbandits.engine.programs.identity import identity_of_types
 
@@ -127,3 +128,20 @@ def test_stats_tell_what_xla_took(first):
     again = jaxbandits.sweep(build, LIMITS, key=KEY, **SETTINGS).stats
     assert again.xla_seconds == 0
     assert again.compile_seconds > 0
+
+
+def test_wide_vectors_change_no_bit(monkeypatch):
+    def columns():
+        monkeypatch.setattr(compiling, "_known", {})
+        instance = mab.gauss4()
+        algorithm = mab.t3c(instance.problem, delta=0.1)
+        build = lambda task, key: (algorithm, mab.environment(instance, algorithm))  # noqa: E731
+        settings = {"metrics": lambda task, outcome: {"sums": outcome.state.sums}, "max_rounds": 200}
+        return jaxbandits.sweep(build, seeds=20, key=KEY, lanes=20, progress=False, **settings).columns
+
+    wide = columns()
+    monkeypatch.setitem(compiling.ON_CPU, "xla_cpu_prefer_vector_width", 128)
+    narrow, count = compilations(columns)
+    assert count > 0
+    for name, column in wide.items():
+        np.testing.assert_array_equal(column, narrow[name], err_msg=name)

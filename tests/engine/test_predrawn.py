@@ -11,6 +11,8 @@ from jaxbandits import mab
 from jaxbandits.base import Decision
 from jaxbandits.engine.run import predrawn
 from jaxbandits.engine.run.predrawn import split_decision
+from jaxbandits.engine.run.round import streams
+from jaxbandits.numerics.normal import normal_noise
 
 STATE = counter(9).init(KEY)
 
@@ -77,3 +79,36 @@ def test_predrawn_runs_are_bitwise_equal(monkeypatch, numbers):
     jax.clear_caches()
     for name, column in results().items():
         np.testing.assert_array_equal(ahead[name], column, err_msg=name)
+
+
+@pytest.mark.parametrize("rule", ["lucb", "eb_tci"])
+def test_draws_of_a_round_equal_draws_of_its_chunk(monkeypatch, rule):
+    def results():
+        instance = mab.gaussian((2.0, 1.0, 0.0))
+        algorithm = getattr(mab, rule)(instance.problem, delta=0.1)
+        build = lambda task, key: (algorithm, mab.environment(instance, algorithm))  # noqa: E731
+        swept = jaxbandits.sweep(build, seeds=24, key=KEY, max_rounds=300, lanes=8, chunk=16, progress=False)
+        return {name: np.asarray(swept.columns[name]) for name in ("status", "pulls", "rounds", "answer")}
+
+    in_round = results()
+    assert len(set(in_round["rounds"])) > 8
+    monkeypatch.setattr(predrawn, "SLOW", {"jit", "pjit"})
+    jax.clear_caches()
+    for name, column in results().items():
+        np.testing.assert_array_equal(in_round[name], column, err_msg=name)
+
+
+def test_draws_of_jax_are_made_for_a_chunk():
+    def primitives(noise):
+        environment = NOISE._replace(noise=noise)
+        algorithm, keys = counter(9), streams(KEY)
+
+        def noise_of(r):
+            rounds = r + jnp.arange(8, dtype=jnp.int32)
+            return predrawn.predraw(algorithm, environment, keys, rounds, STATE, decisions=False).noise(r, r)
+
+        return {equation.primitive.name for equation in jax.make_jaxpr(noise_of)(jnp.int32(0)).eqns}
+
+    # A draw of its round is one of two branches, of which a CPU has one.
+    assert "cond" not in primitives(lambda key: jax.random.normal(key, ()))
+    assert "cond" in primitives(lambda key: normal_noise(key, (), jnp.float64))

@@ -44,12 +44,13 @@ def test_uniform_has_the_bits_of_jax(shape, dtype):
         np.testing.assert_array_equal(drawn, jax.random.uniform(key, shape, dtype))
 
 
+@pytest.mark.parametrize("is_kept", [True, False])
 @pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
-def test_folded_keys_have_the_bits_of_jax(impl):
+def test_folded_keys_have_the_bits_of_jax(impl, is_kept):
     keys = jax.random.split(jax.random.key(7, impl=impl), 20)
     numbers = np.array([0, 1, 2**31 - 1, *range(2, 19)], np.int32)
     for number, key in zip(numbers, keys, strict=True):
-        ours, theirs = random_bits.folded(key, jnp.asarray(number)), jax.random.fold_in(key, number)
+        ours, theirs = random_bits.folded(key, jnp.asarray(number), is_kept=is_kept), jax.random.fold_in(key, number)
         np.testing.assert_array_equal(jax.random.key_data(ours), jax.random.key_data(theirs))
         assert ours.dtype == theirs.dtype
 
