@@ -145,6 +145,11 @@ def test_baseline_measures_all_and_marks_missed_aims(monkeypatch):
         baseline.run(Settings(extra={"only": ["nothing"]}))
 
 
+def test_every_reason_is_that_of_a_rival():
+    made = rivals.rivals()
+    assert {(each.rule, each.instance) for each in made if each.reason} == set(rivals.REASONS)
+
+
 def test_only_chooses_among_the_rules_of_a_family():
     options = Settings(quick=True, extra={"bench": "mab", "float32": False, "only": ["all good", "kl-ucb"]})
     cases = wanted(importlib.import_module("experiments.bench.mab").more_cases(options), options)
