@@ -86,7 +86,7 @@ def measured(rival: Rival, options: Settings) -> dict[str, Any]:
     for name, play in players.items():
         made[name], first[name] = timed(play, SHORT)
         again[name] = timed(play, SHORT)[1]
-    rounds = {name: long_enough(play, again[name], least) for name, play in players.items()}
+    rounds = {name: rival.long.get(name) or long_enough(play, again[name], least) for name, play in players.items()}
     # They take turns, so that a busy minute of the machine slows all.
     turns = [{name: rate(play, rounds[name]) for name, play in players.items()} for _ in range(count)]
     if rival.floor:  # rounds as pulls

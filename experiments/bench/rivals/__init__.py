@@ -16,7 +16,7 @@ REASONS = {
     ("MOSS", "Bernoulli, K = 4"): "roots, quotients and logarithms of four arms",
     ("LinGapE", "soare(5)"): "of 83, gaps and widths take 15, images 10, four rows at an index 11, noise 10",
     ("LinUCB", "soare(5)"): "of 57, images of six arms take 10, noise 10, bounds 7",
-    ("DS-UCB", "crops, n = 100"): "a third of a round is one reduction over 100 nodes",
+    ("DS-UCB", "crops, n = 100"): "a third of a round are the intervals after each of the 16 queries of a leap",
     ("SAQM, every pull", "it, n = 36"): "all runs make the same pulls, so NumPy inverts one matrix for all of them",
     ("GP-UCB", "Branin, 2000 candidates, 50 rounds"): "2,000 exponentials a round, which NumPy reads from a table",
 }

@@ -1,8 +1,9 @@
 """A rule of this library beside NumPy over the seeds, and beside scalar code that numba compiles."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cache, partial
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import jax
@@ -31,6 +32,9 @@ class Rival(NamedTuple):
     floor: Callable[[int], int] | None = None  # as `ours`, but see `floor`
     target: float = FASTER
     reason: str = ""  # measured, for a target that is missed
+    # Rounds of the long runs of each player that make the same pulls, where pulls differ in work; if empty, rounds that
+    # take long enough.
+    long: Mapping[str, int] = MappingProxyType({})
 
 
 def sweep(build: Callable[..., Any], rounds: int, *, seeds: int = SEEDS, lanes: int = SEEDS) -> Stats:
