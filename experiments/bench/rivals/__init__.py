@@ -13,7 +13,7 @@ REASONS = {
     ("Thompson", "Gaussian, K = 4"): "of 41, two pairs of normal numbers and four hashes take half",
     ("KL-UCB", "Gaussian, K = 4"): "of 26, a normal number takes 9, roots and quotients 10, logarithms 4",
     ("IMED", "Bernoulli, K = 4"): "of 55, twelve logarithms take 35",
-    ("MOSS", "Bernoulli, K = 4"): "roots, quotients and logarithms of four arms",
+    ("MOSS", "Bernoulli, K = 4"): "of 24, logarithms, roots and quotients of four arms take 11, noise 5",
     ("LinGapE", "soare(5)"): "of 83, gaps and widths take 15, images 10, four rows at an index 11, noise 10",
     ("LinUCB", "soare(5)"): "of 57, images of six arms take 10, noise 10, bounds 7",
     ("DS-UCB", "crops, n = 100"): "a third of a round are the intervals after each of the 16 queries of a leap",
