@@ -39,6 +39,7 @@ from jaxbandits.engine.store import (
 from jaxbandits.engine.sweep.description import describe_call
 from jaxbandits.engine.sweep.driving import (
     Prepared,
+    checked_lane,
     prepare,
     prepare_for_store,
     read_finished,
@@ -271,10 +272,14 @@ def _sweep_in_memory(
     jobs: Mapping[str, Job], layout: OpenLayout, workers: Workers | None, *, progress: bool
 ) -> dict[str, Results]:
     """Runs all rules without a store."""
-    rules = list(jobs)
+    rules, lanes = list(jobs), []
+    # All rules are checked before the first round of any.
     for rule, job in jobs.items():
         with _named(rule):
-            preflight(job)
+            if workers is None:
+                lanes.append(checked_lane(job, layout))
+            else:
+                preflight(job)
     with progress_bar(sum(job.total for job in jobs.values()), show=progress) as bar:
 
         def run(n: int, prepared: Prepared, is_over: Callable[[], bool]) -> Results:
@@ -288,7 +293,10 @@ def _sweep_in_memory(
 
         if workers is not None:
             return {rule: run_by_workers(rule, job, workers) for rule, job in jobs.items()}
-        prepare_all = [partial(prepare, job, np.arange(job.total), layout) for job in jobs.values()]
+        prepare_all = [
+            partial(prepare, job, np.arange(job.total), layout, known=lane)
+            for job, lane in zip(jobs.values(), lanes, strict=True)
+        ]
         named = [partial(_prepared, *pair) for pair in zip(rules, prepare_all, strict=True)]
         return dict(zip(rules, run_in_turn(named, run), strict=True))
 

@@ -7,10 +7,10 @@ kernels that depend on it. A call that stays a call is computed once: TTUCB take
 
 from collections.abc import Callable
 from functools import cache
-from types import FunctionType
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 
@@ -32,9 +32,18 @@ def apart(function: Callable[..., Any], *arrays: Any, elsewhere: Callable[..., A
     if is_concrete(*arrays):
         return function(*arrays)
     # A function of a module is traced once per shape, others each time.
-    is_lasting = isinstance(function, FunctionType) and function.__qualname__ == function.__name__
+    name = getattr(function, "__name__", None)
+    is_lasting = name is not None and name == getattr(function, "__qualname__", None)
     on_cpu, inlined = (_kept_forms if is_lasting else _forms)(function)
     return lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere or inlined)
+
+
+def added(total: Array, number: Array) -> Array:
+    """Returns total + number, int (), of a number that is at least 0.
+
+    XLA:CPU adds in vectors if more than the sum is to be computed, in 0.8 ns a lane, and otherwise one by one in 1.9.
+    """
+    return total + jnp.where(number > 0, number, 0).astype(total.dtype)
 
 
 def _forms(function: Callable[..., Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:

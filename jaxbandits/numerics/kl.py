@@ -62,9 +62,9 @@ def exponential_kl(p: Array, q: Array) -> Array:
 @jax.jit
 def _side(p: Array, q: Array, change: Array) -> Array:
     """Computes a term of kl minus its first order, p log(p / q) + q - p. The first orders of the two terms cancel."""
-    base = jnp.where(p > 0, p, 1)
+    inverse = 1 / jnp.where(p > 0, p, 1)
     # q / p is computed apart, since 1 + change / p loses its digits where q is far below p.
-    deficit = log1p_deficit(change / base, jnp.where(q == 0, 1, q) / base)
+    deficit = log1p_deficit(change * inverse, jnp.where(q == 0, 1, q) * inverse)
     return jnp.where(p > 0, p * jnp.where(q == 0, jnp.inf, deficit), change)
 
 

@@ -248,7 +248,7 @@ def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
             todo = tasks_of(shard, job.total)[missing]
             if not len(todo):
                 return None
-            prepared = prepare(job, todo, call.layout, shard)
+            prepared = prepare(job, todo, call.layout, shard=shard)
             columns, stats = run_in_memory(prepared, silent)
             return Returned(columns, stats, None if call.folder is None else describe_sweep(prepared.lane))
         store = Path(call.folder)

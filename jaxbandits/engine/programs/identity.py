@@ -28,7 +28,7 @@ UNREAD = {
     ("check", "err_tree"),
 }
 OWNERS = ("jax", "jaxlib", "numpy", "jaxbandits")  # packages whose values compare as values, and whose code is constant
-PLAIN = (bool, int, str, bytes, type(None), type(...))
+PLAIN = frozenset((bool, int, str, bytes, type(None), type(...)))
 SHORT_BYTES = 64  # size up to which an array stands for itself; a larger one is hashed
 
 Identity = tuple[Hashable, ...]
@@ -108,7 +108,10 @@ def _read_jaxpr(jaxpr: Jaxpr, parts: list[Hashable], known: dict[int, int]) -> N
         for name, value in equation.params.items():
             if (equation.primitive.name, name) not in UNREAD:
                 parts.append(name)
-                _read(value, parts, known)
+                if type(value) in PLAIN:  # as `_read` does; most parameters are
+                    parts += type(value), value
+                else:
+                    _read(value, parts, known)
         define(equation.outvars)
     use(jaxpr.outvars)
 
@@ -150,6 +153,8 @@ def _read(value: Any, parts: list[Hashable], known: dict[int, int]) -> None:
         parts.append(known.setdefault(id(inner.jaxpr), len(known)))
         if is_new:
             _read_jaxpr(inner.jaxpr, parts, known)
+    elif kind is tuple and all(type(part) is int for part in value):
+        parts.append(value)
     elif isinstance(value, (tuple, list)):
         parts.append(len(value))
         for part in value:

@@ -37,6 +37,7 @@ from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tas
 from jaxbandits.engine.store import Writer, agree, check_call, finished, load_one, read_manifest, table_of
 from jaxbandits.engine.sweep.description import describe_key, describe_sweep
 from jaxbandits.engine.sweep.layout import OpenLayout, completed, with_memory_advice
+from jaxbandits.engine.sweep.preflight import preflight
 from jaxbandits.engine.sweep.program import Lane, Limits, Program, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import Report
 from jaxbandits.engine.sweep.queue import Queue
@@ -79,9 +80,30 @@ class Prepared(NamedTuple):
     identity: str | None = None  # identity of the store
 
 
-def prepare(job: Job, todo: np.ndarray, layout: OpenLayout, shard: Shard = Shard(0, 1)) -> Prepared:  # noqa: B008
-    """Compiles the program for the tasks `todo` of a shard, at least one, in memory."""
-    lane = trace(job, layout, tasks=-(-job.total // shard.of))
+def checked_lane(job: Job, layout: OpenLayout) -> Lane:
+    """Traces a sweep, and checks it as `preflight` does."""
+    lane, failed = None, None
+    try:
+        lane = trace(job, layout, tasks=job.total)
+    except Exception as error:  # where the check fails too, its message says more
+        failed = error
+    preflight(job, lane)
+    if lane is None:
+        assert failed is not None
+        raise failed
+    return lane
+
+
+def prepare(
+    job: Job,
+    todo: np.ndarray,
+    layout: OpenLayout,
+    *,
+    shard: Shard = Shard(0, 1),  # noqa: B008
+    known: Lane | None = None,
+) -> Prepared:
+    """Compiles the program for the tasks `todo` of a shard, at least one, in memory; its lane may be known."""
+    lane = trace(job, layout, tasks=-(-job.total // shard.of), known=known)
     return Prepared(job, todo, lane, compile_lanes(lane, tasks=len(todo)))
 
 

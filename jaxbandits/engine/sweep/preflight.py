@@ -22,12 +22,13 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.jaxprs import eval_jaxpr
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.programs.compiling import compiled
+from jaxbandits.engine.programs.compiling import compiled, remembered
 from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.run.compatibility import require_fit, same_bits
 from jaxbandits.engine.run.gradients import refuse_traced
 from jaxbandits.engine.run.recording import start_curves
 from jaxbandits.engine.run.round import decision_of, noise_of, play, streams
+from jaxbandits.engine.sweep.program import Lane
 from jaxbandits.engine.sweep.tasks import Job, build_row, fold_task
 
 # The program runs once, so compiling dominates.
@@ -38,7 +39,7 @@ ROWS = 4096
 log = logging.getLogger(__name__)
 
 
-def preflight(job: Job) -> None:
+def preflight(job: Job, lane: Lane | None = None) -> None:
     """Checks the parameters of all rows, and the promises of `idle` on the values of the first row.
 
     Every row goes through the checks of traced values in `build` and `init` (`jaxbandits.checks`). They run with the
@@ -50,15 +51,19 @@ def preflight(job: Job) -> None:
 
     Args:
         job: the sweep.
+        lane: its lane, if it has been traced. The test of a lane that this process knows is not traced again.
 
     Raises:
         ValueError: a parameter is refused (the message names its row); the algorithm and the environment are not
             compatible; or observing `idle` changes the state, or answering it the memory.
     """
     started = time.perf_counter()
-    with checks.without_traced():
-        probe = _lifted(functools.partial(_probe, job), job)
     start = _lifted(functools.partial(_start, job), job)
+    with checks.without_traced():
+        # The operations of a lane and its small arrays decide those of its test. Large arrays are not in its name.
+        is_named = lane is not None and lane.name is not None and not lane.data
+        trace_probe = functools.partial(_lifted, functools.partial(_probe, job), job)
+        probe = remembered(("probe", *lane.name), trace_probe) if is_named else trace_probe()
 
     def program(constants: list[Array], start_constants: list[Array], tasks: PyTree, key: Key) -> Any:
         changed = probe.call(constants, tasks, key, jnp.int32(0))
@@ -92,7 +97,6 @@ def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> tuple[dict[str, Arr
     """Returns True for every part of the state and of the memory that the idle action changes: bool () each."""
     keys = streams(fold_task(key, row, 0))
     algorithm, environment, record = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
-    require_fit(algorithm, environment)
     start_curves(record, algorithm, environment)
 
     # Three rounds: idle, a round as in the engine, idle. In a loop, each function is compiled once.
@@ -125,7 +129,8 @@ def named_leaves(tree: PyTree, whole: str = "") -> dict[str, Any]:
 def _start(job: Job, tasks: PyTree, key: Key, row: Array) -> None:
     """Builds and initialises one row, to run the checks inside."""
     keys = streams(fold_task(key, row, 0))
-    algorithm, _, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    algorithm, environment, _ = build_row(job, jax.tree.map(lambda x: x[row], tasks), keys.build)
+    require_fit(algorithm, environment)
     algorithm.init(keys.init)
 
 

@@ -82,6 +82,7 @@ class Lane(NamedTuple):
     jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
     inputs: tuple[PyTree, ...]  # shapes of the inputs, from `row` on
     outputs: PyTree  # shapes of the outputs
+    name: Identity | None  # what its programs depend on beside their layout; None if that is not known
     seconds: float  # tracing time
 
     @property
@@ -129,9 +130,11 @@ def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None
     settled = Layout(lanes, chunk, False, mesh)
     if known is None or known.layout.chunk != chunk:
         known = _trace(job, shapes, settled)
-    loop = loop_of(known)
-    scalars = not on_cpu(mesh) and qualifies(loop) if layout.scalars is None else layout.scalars
-    settled = settled._replace(scalars=scalars and loop is not None)
+    scalars = not on_cpu(mesh) if layout.scalars is None else layout.scalars
+    if scalars:
+        loop = loop_of(known)
+        scalars = loop is not None and (layout.scalars is not None or qualifies(loop))
+    settled = settled._replace(scalars=scalars)
     return known._replace(layout=settled, seconds=time.perf_counter() - started)
 
 
@@ -145,7 +148,9 @@ def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
     with checks.without_traced():
         jaxpr, outputs = make(task, job.key, *inputs)
     refuse_traced(jaxpr.consts)
-    return Lane(job=job, shapes=shapes, layout=layout, jaxpr=jaxpr, inputs=inputs, outputs=outputs, seconds=0.0)
+    lane = Lane(job, shapes, layout, jaxpr=jaxpr, inputs=inputs, outputs=outputs, name=None, seconds=0.0)
+    traced = identity(jaxpr.jaxpr, lane.constants)
+    return lane._replace(name=traced and (identity_of_types((inputs, outputs)), *traced))
 
 
 def loop_of(lane: Lane) -> Any:
@@ -167,8 +172,7 @@ def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
         columns = {name: f"{leaf.dtype}{list(leaf.shape[1:]) or ''}" for name, leaf in report.items()}
         return hashlib.sha256(lowered.as_text().encode()), columns
 
-    name = _name(lane)
-    sha, columns = of_text() if name is None else remembered(("fingerprint", *name), of_text)
+    sha, columns = of_text() if lane.name is None else remembered(("fingerprint", *lane.name), of_text)
     sha = sha.copy()
     for array in lane.data:
         sha.update(np.asarray(array).tobytes())
@@ -295,12 +299,6 @@ def _is_large(constant: Any) -> bool:
     return getattr(constant, "nbytes", 0) >= LIFTED_BYTES
 
 
-def _name(lane: Lane) -> Identity | None:
-    """Returns what the programs of a lane depend on beside their layout; None if that is not known."""
-    traced = identity(lane.jaxpr.jaxpr, lane.constants)
-    return traced and (identity_of_types((lane.inputs, lane.outputs)), *traced)
-
-
 def _batched(lane: Lane) -> Callable:
     """Returns the call of the lanes of one device, with large closed-over arrays as its first argument.
 
@@ -366,7 +364,7 @@ def lower(lane: Lane) -> Lowered:
 def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
     table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
-    name = "lanes", lane.layout, identity_of_types(table), _name(lane)
+    name = "lanes", lane.layout, identity_of_types(table), lane.name
     options = ON_CPU if on_cpu(mesh) else None
     program = compiled(name, lambda: lower(lane), options=options, examine=partial(_examine, is_cpu=on_cpu(mesh)))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())

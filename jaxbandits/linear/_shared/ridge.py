@@ -13,7 +13,7 @@ from jaxbandits.linear._problem.environment import Pull
 from jaxbandits.numerics.compensated import add_at, no_loss
 from jaxbandits.numerics.elementary import log1p
 from jaxbandits.numerics.indexing import sliced
-from jaxbandits.numerics.kernels import apart
+from jaxbandits.numerics.kernels import added, apart
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 
 
@@ -72,14 +72,14 @@ def observe(arms: Array, state: State, action: Pull, observation: Array) -> Stat
     )
     sums, lost = add_at(state.sums, state.lost, action.arm, observation)
     return State(
-        pulls=state.pulls + action.times,
+        pulls=added(state.pulls, action.times),
         counts=state.counts + jnp.where(pulled, action.times, 0),
         sums=sums,
         images=state.images - (gain * moved)[:, None] * image[None],
         leverage=state.leverage - gain * moved**2,
         theta=state.theta + surprise * image,
         lost=lost,
-        logdet=state.logdet + apart(log1p, times * leverage),
+        logdet=state.logdet + jnp.where(action.times > 0, apart(log1p, times * leverage), 0),
     )
 
 

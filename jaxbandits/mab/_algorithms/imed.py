@@ -40,6 +40,6 @@ def imed(problem: Problem) -> Algorithm:
         def of_arm(count: Array, mean: Array) -> Array:
             return -(count * divergence(problem, mean, jnp.broadcast_to(best, mean.shape)) + log(count))
 
-        return one_by_one(of_arm, counts, means)
+        return apart(of_arm, counts, means)
 
     return algorithm_from_index(problem, index)

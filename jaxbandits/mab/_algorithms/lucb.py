@@ -22,6 +22,7 @@ from jaxbandits.mab._shared.confidence import (
 )
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, argmax, argmin, unfused
 from jaxbandits.mab._shared.top_two import Pair, shares_of
+from jaxbandits.numerics.elementary import sqrt
 from jaxbandits.numerics.indexing import entry, is_entry
 from jaxbandits.numerics.thresholds import Threshold
 from jaxbandits.questions import TopM, largest
@@ -77,7 +78,7 @@ def lucb(
     def bound(state: State, estimates: Estimates, is_upper: Array) -> Array:
         if intervals is not None:
             return jnp.where(is_upper, *bernstein_intervals(settings, state, estimates))
-        radius = scale(problem) * jnp.sqrt(2 * level(settings, state) / estimates.counts)
+        radius = scale(problem) * sqrt(2 * level(settings, state) / estimates.counts)
         return estimates.means + jnp.where(is_upper, radius, -radius)
 
     return algorithm_from_bounds(settings, bound, question, every=every, **more)

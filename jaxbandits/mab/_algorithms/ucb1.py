@@ -7,7 +7,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Estimates, upper_index
 from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
-from jaxbandits.numerics.elementary import log
+from jaxbandits.numerics.elementary import log, rsqrt
 from jaxbandits.numerics.kernels import apart
 
 
@@ -37,6 +37,12 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
 
     def index(key: Key, estimates: Estimates) -> Array:
         del key
-        return upper_index(estimates, factor, 2 * apart(log, next_pull(estimates)))
+        root = apart(_root_of_log, estimates.pulls, factor)
+        width = rsqrt(estimates.counts)
+        return width * (estimates.sums * width + factor * root)
 
     return algorithm_from_index(problem, index)
+
+
+def _root_of_log(pulls: Array, like: Array) -> Array:
+    return jnp.sqrt(2 * log((pulls + 1).astype(like.dtype)))

@@ -20,8 +20,9 @@ from jaxbandits.mab._shared import moments
 from jaxbandits.mab._shared.moments import Moments
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
+from jaxbandits.numerics.elementary import rsqrt
 from jaxbandits.numerics.indexing import first_argmax, first_argmin, row_sums, select
-from jaxbandits.numerics.kernels import apart
+from jaxbandits.numerics.kernels import added, apart
 
 
 class Ones(NamedTuple):
@@ -159,7 +160,8 @@ def algorithm_from_rule(
             return x if slot_per_arm else row_sums(jnp.where(pulled, x[None], 0))
 
         counts = state.counts + by_arm(observation.times)
-        pulls = state.pulls + jnp.sum(observation.times).astype(state.pulls.dtype)
+        times = observation.times[0] if slots == 1 else jnp.sum(observation.times)
+        pulls = added(state.pulls, times)
         if isinstance(state.sums, Moments):
             moments.require_squares(observation, leap)
             sums = moments.add(state.sums, state.counts, action, observation, is_slot_per_arm=slot_per_arm)

@@ -15,6 +15,7 @@ from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.numerics.brownian import increment, one_step
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.linalg import aligned
+from jaxbandits.numerics.elementary import rsqrt, sqrt
 from jaxbandits.numerics.normal import normal, normal_noise, normals_and_uniforms
 from jaxbandits.streams import key_of
 
@@ -78,16 +79,16 @@ def _divergence(problem: Gaussian, p: Array, q: Array) -> Array:
 
 
 def _bounds(problem: Gaussian, mean: Array, c: Array) -> tuple[Array, Array]:
-    radius = _scale(problem) * jnp.sqrt(2 * c)
+    radius = _scale(problem) * sqrt(2 * c)
     return mean + radius, mean - radius
 
 
 def _upper_bound(problem: Gaussian, mean: Array, c: Array) -> Array:
-    return mean + _scale(problem) * jnp.sqrt(2 * c)
+    return mean + _scale(problem) * sqrt(2 * c)
 
 
 def _bound(problem: Gaussian, mean: Array, c: Array, is_upper: Array) -> Array:
-    radius = _scale(problem) * jnp.sqrt(2 * c)
+    radius = _scale(problem) * sqrt(2 * c)
     return mean + jnp.where(is_upper, radius, -radius)
 
 
@@ -105,7 +106,7 @@ def _share(problem: Gaussian, leader: Sample, challenger: Sample) -> Array:
 
 
 def _posterior_scale(problem: Gaussian, counts: Array) -> Array:
-    return _scale(problem) / jnp.sqrt(counts)
+    return _scale(problem) * rsqrt(counts)
 
 
 def _posterior_draws(problem: Gaussian, key: Key, counts: Array, means: Array, number: int | None) -> Array:
@@ -122,7 +123,7 @@ def _posterior_draw_and_uniforms(
 
 
 def _posterior_quantile(problem: Gaussian, counts: Array, means: Array, z: Array) -> Array:
-    return means + _scale(problem) * z / jnp.sqrt(counts)
+    return means + _scale(problem) * z * rsqrt(counts)
 
 
 def _draw(problem: Gaussian, key: Key, slots: int, leap: int, dtype: Any) -> Array:
@@ -131,10 +132,10 @@ def _draw(problem: Gaussian, key: Key, slots: int, leap: int, dtype: Any) -> Arr
 
 
 def _pay(problem: Gaussian, noise: Array, means: Array, action: Slots, leap: int) -> Slots:
-    del leap
     arms, times = action
     pulls = times.astype(means.dtype)
-    return pulls * entries(means, arms) + _scale(problem) * jnp.sqrt(pulls) * noise, times
+    root = pulls if leap == 1 else jnp.sqrt(pulls)
+    return pulls * entries(means, arms) + _scale(problem) * root * noise, times
 
 
 def _pay_from_stream(problem: Gaussian, stream: Key, means: Array, leap: int) -> Callable[[Slots, Array], Slots]:
