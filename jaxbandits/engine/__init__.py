@@ -39,8 +39,8 @@ and the lanes. At the same `lanes` (`chunk`, `scalars`) results are equal bit fo
 processes of one kind. A release may change the random numbers, which the manifest's version tells: since 0.2.0, rules
 that draw Beta variables (Thompson sampling, TTTS and T3C on Bernoulli arms, DS-TS, NS-TS) make other runs than in
 0.1.0; since 0.3.0, normal rewards are rounded differently in float64, in the last digits; since 0.4.0, rules that draw
-Beta variables, or normal samples in float64, make other runs; since 0.4.1, the indices of UCB1, UCB-E, MOSS and
-KL-UCB are rounded differently, in the last digits. A run that reaches `max_rounds`, or whose environment runs out of
+Beta variables, or normal samples in float64, make other runs; since 0.4.1, indices of `mab` are rounded differently,
+and since 0.4.2 its bounds and divergences, in the last digits. A run that reaches `max_rounds`, or whose environment runs out of
 answers, is counted as censored. A run with a NaN, or with an action that does not exist, is counted as failed. Neither
 enters a mean. A run with a `horizon` of pulls is complete once it has spent them.
 

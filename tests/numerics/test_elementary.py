@@ -1,4 +1,4 @@
-"""Logarithms and exponentials of few operations against values worked out with 60 digits."""
+"""Logarithms, exponentials and roots of few operations against values worked out with 60 digits."""
 
 from decimal import Decimal, localcontext
 
@@ -64,6 +64,8 @@ SLOPES = {  # first and second derivatives
     "log": (lambda x: 1 / x, lambda x: -1 / x**2),
     "log1p": (lambda x: 1 / (1 + x), lambda x: -1 / (1 + x) ** 2),
     "expm1": (np.exp, np.exp),
+    "sqrt": (lambda x: 0.5 / np.sqrt(x), lambda x: -0.25 * x**-1.5),
+    "rsqrt": (lambda x: -0.5 * x**-1.5, lambda x: 0.75 * x**-2.5),
     "log1p_deficit": (lambda x: x / (1 + x), lambda x: 1 / (1 + x) ** 2),
 }
 
@@ -73,7 +75,7 @@ SLOPES = {  # first and second derivatives
 def test_derivatives(name, dtype):
     """Values are put together from bits, whose derivatives are 0."""
     x = np.geomspace(1e-3, 50, 60)
-    x = (x if name == "log" else np.concatenate([x, -np.linspace(0.01, 0.9, 30)])).astype(dtype)
+    x = (x if name in ("log", "sqrt", "rsqrt") else np.concatenate([x, -np.linspace(0.01, 0.9, 30)])).astype(dtype)
 
     def value(x):
         return getattr(elementary, name)(x, *((1 + x,) if name == "log1p_deficit" else ()))
@@ -81,6 +83,25 @@ def test_derivatives(name, dtype):
     for derivative, exact in ((jax.grad(value), SLOPES[name][0]), (jax.grad(jax.grad(value)), SLOPES[name][1])):
         ours = jax.jit(jax.vmap(derivative))(x)
         np.testing.assert_allclose(ours, exact(x.astype(float)), rtol=1e-13 if dtype == "float64" else 1e-5)
+
+
+@pytest.mark.parametrize(("name", "power"), [("sqrt", "0.5"), ("rsqrt", "-0.5")])
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_relative_error_of_roots(name, power, dtype):
+    # Both octaves of an even and an odd exponent, in small steps, and all exponents.
+    info, rng = np.finfo(dtype), np.random.default_rng(2)
+    x = np.concatenate([np.geomspace(1, 4, 2000), 2 ** rng.uniform(np.log2(info.tiny), np.log2(info.max), 2000)])
+    x = np.append(x, [info.tiny, info.max, 1, 4, 9]).astype(dtype)
+    with localcontext(prec=60):
+        exact = np.array([float(Decimal(float(value)) ** Decimal(power)) for value in x])
+    ours = compute(name, x)
+    assert ours.dtype == dtype
+    assert np.max(np.abs(ours - exact) / exact) <= 1.5 * info.eps
+
+
+def test_roots_at_the_ends():
+    x = np.array([0.0, np.inf, np.nan, -1.0, -1e-20, -np.inf])
+    np.testing.assert_array_equal(compute("sqrt", x), [0, np.inf, np.nan, np.nan, np.nan, np.nan])
 
 
 @pytest.mark.parametrize("name", ["log", "log1p", "log1p_deficit"])

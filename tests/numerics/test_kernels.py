@@ -4,7 +4,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxbandits.numerics.kernels import apart
+from jaxbandits.numerics.kernels import added, apart
 
 ROWS = np.random.default_rng(0).normal(size=(6, 4))
 
@@ -35,3 +35,9 @@ def test_only_a_cpu_computes_them_apart():
     assert "inlineable" not in on_gpu.as_text()
     calls = [line for line in on_cpu.compile().as_text().splitlines() if " call(" in line]
     assert len(calls) == 1  # `jnp.where` is part of it
+
+
+def test_added_is_the_sum():
+    totals, numbers = np.array([0, 5, 2**31 - 2]), np.array([0, 3, 1], np.int32)
+    assert jax.vmap(added)(totals, numbers).tolist() == [0, 8, 2**31 - 1]
+    assert added(jnp.int64(2**40), jnp.int32(7)) == 2**40 + 7

@@ -34,7 +34,7 @@ class Stats(NamedTuple):
     """Counts and times of a sweep."""
 
     seconds: float  # wall time, without compilation
-    compile_seconds: float  # wall time of tracing, lowering and compiling; little if the process had the program
+    compile_seconds: float  # wall time of tracing, checks, lowering and compiling; little if the process did it before
     pulls: int  # oracle queries of all runs together
     rounds: int  # decisions of all runs together
     occupancy: float  # share of lane-rounds that carried a run forward; the others were idle

@@ -87,11 +87,12 @@ def checked_lane(job: Job, layout: OpenLayout) -> Lane:
         lane = trace(job, layout, tasks=job.total)
     except Exception as error:  # where the check fails too, its message says more
         failed = error
-    preflight(job, lane)
+    started = time.perf_counter()
+    xla_seconds = preflight(job, lane)
     if lane is None:
         assert failed is not None
         raise failed
-    return lane
+    return lane._replace(seconds=lane.seconds + time.perf_counter() - started, xla_seconds=xla_seconds)
 
 
 def prepare(

@@ -39,7 +39,7 @@ ROWS = 4096
 log = logging.getLogger(__name__)
 
 
-def preflight(job: Job, lane: Lane | None = None) -> None:
+def preflight(job: Job, lane: Lane | None = None) -> float:
     """Checks the parameters of all rows, and the promises of `idle` on the values of the first row.
 
     Every row goes through the checks of traced values in `build` and `init` (`jaxbandits.checks`). They run with the
@@ -53,6 +53,9 @@ def preflight(job: Job, lane: Lane | None = None) -> None:
         job: the sweep.
         lane: its lane, if it has been traced. The test of a lane that this process knows is not traced again.
 
+    Returns:
+        The seconds that this waited for XLA; 0 if the process had the program.
+
     Raises:
         ValueError: a parameter is refused (the message names its row); the algorithm and the environment are not
             compatible; or observing `idle` changes the state, or answering it the memory.
@@ -61,9 +64,9 @@ def preflight(job: Job, lane: Lane | None = None) -> None:
     start = _lifted(functools.partial(_start, job), job)
     with checks.without_traced():
         # The operations of a lane and its small arrays decide those of its test. Large arrays are not in its name.
-        is_named = lane is not None and lane.name is not None and not lane.data
+        name = None if lane is None or lane.data else lane.name
         trace_probe = functools.partial(_lifted, functools.partial(_probe, job), job)
-        probe = remembered(("probe", *lane.name), trace_probe) if is_named else trace_probe()
+        probe = trace_probe() if name is None else remembered(("probe", *name), trace_probe)
 
     def program(constants: list[Array], start_constants: list[Array], tasks: PyTree, key: Key) -> Any:
         changed = probe.call(constants, tasks, key, jnp.int32(0))
@@ -72,8 +75,8 @@ def preflight(job: Job, lane: Lane | None = None) -> None:
 
     arguments = probe.constants, start.constants if start.has_checks else [], job.tasks, job.key
     name = "preflight", job.rows, ROWS, identity_of_types(arguments), probe.identity, start.identity
-    call = compiled(name, lambda: jax.jit(program).lower(*arguments), options=COMPILER_OPTIONS).call
-    changed, refused = jax.device_get(call(*arguments))
+    known = compiled(name, lambda: jax.jit(program).lower(*arguments), options=COMPILER_OPTIONS)
+    changed, refused = jax.device_get(known.call(*arguments))
     say(log, logging.INFO, "checked %d rows in %.1f s", job.rows, time.perf_counter() - started)
     if refused.any():
         row = int(np.argmax(refused))
@@ -91,6 +94,7 @@ def preflight(job: Job, lane: Lane | None = None) -> None:
             f"environment breaks its promise: respond(memory, idle, ..) changed {', '.join(memory)}: an idle action "
             "must change nothing"
         )
+    return known.seconds
 
 
 def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> tuple[dict[str, Array], dict[str, Array]]:

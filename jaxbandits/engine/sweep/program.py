@@ -83,7 +83,8 @@ class Lane(NamedTuple):
     inputs: tuple[PyTree, ...]  # shapes of the inputs, from `row` on
     outputs: PyTree  # shapes of the outputs
     name: Identity | None  # what its programs depend on beside their layout; None if that is not known
-    seconds: float  # tracing time
+    seconds: float = 0.0  # time of tracing, and of the check before the first round
+    xla_seconds: float = 0.0  # part of it that XLA took
 
     @property
     def constants(self) -> list[Any]:
@@ -135,7 +136,7 @@ def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None
         loop = loop_of(known)
         scalars = loop is not None and (layout.scalars is not None or qualifies(loop))
     settled = settled._replace(scalars=scalars)
-    return known._replace(layout=settled, seconds=time.perf_counter() - started)
+    return known._replace(layout=settled, seconds=known.seconds + time.perf_counter() - started)
 
 
 def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
@@ -148,7 +149,7 @@ def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
     with checks.without_traced():
         jaxpr, outputs = make(task, job.key, *inputs)
     refuse_traced(jaxpr.consts)
-    lane = Lane(job, shapes, layout, jaxpr=jaxpr, inputs=inputs, outputs=outputs, name=None, seconds=0.0)
+    lane = Lane(job, shapes, layout, jaxpr=jaxpr, inputs=inputs, outputs=outputs, name=None)
     traced = identity(jaxpr.jaxpr, lane.constants)
     return lane._replace(name=traced and (identity_of_types((inputs, outputs)), *traced))
 
@@ -209,7 +210,7 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
         batches=batches,
         shapes=shapes,
         seconds=lane.seconds + time.perf_counter() - started,
-        xla_seconds=program.seconds,
+        xla_seconds=lane.xla_seconds + program.seconds,
         bytes=needed,
     )
     say(

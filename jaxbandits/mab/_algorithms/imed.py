@@ -9,7 +9,6 @@ from jaxbandits.mab._shared.indices import algorithm_from_index
 from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import largest
 from jaxbandits.numerics.kernels import apart
-from jaxbandits.numerics.normal import one_by_one
 
 
 def imed(problem: Problem) -> Algorithm:

@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
-from jaxbandits.mab._shared.frame import Estimates, upper_index
-from jaxbandits.mab._shared.indices import algorithm_from_index, next_pull
+from jaxbandits.mab._shared.frame import Estimates
+from jaxbandits.mab._shared.indices import algorithm_from_index
 from jaxbandits.numerics.elementary import log, rsqrt
 from jaxbandits.numerics.kernels import apart
 

@@ -20,7 +20,6 @@ from jaxbandits.mab._shared import moments
 from jaxbandits.mab._shared.moments import Moments
 from jaxbandits.numerics import compensated, ties
 from jaxbandits.numerics.compensated import Sum
-from jaxbandits.numerics.elementary import rsqrt
 from jaxbandits.numerics.indexing import first_argmax, first_argmin, row_sums, select
 from jaxbandits.numerics.kernels import added, apart
 

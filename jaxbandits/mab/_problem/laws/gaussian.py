@@ -13,9 +13,9 @@ from jaxbandits.checks import require
 from jaxbandits.mab._problem.laws.law import Law, Slots
 from jaxbandits.mab._problem.laws.pooled import Sample
 from jaxbandits.numerics.brownian import increment, one_step
+from jaxbandits.numerics.elementary import rsqrt, sqrt
 from jaxbandits.numerics.indexing import entries
 from jaxbandits.numerics.linalg import aligned
-from jaxbandits.numerics.elementary import rsqrt, sqrt
 from jaxbandits.numerics.normal import normal, normal_noise, normals_and_uniforms
 from jaxbandits.streams import key_of
 
