@@ -40,9 +40,9 @@ processes of one kind. A release may change the random numbers, which the manife
 that draw Beta variables (Thompson sampling, TTTS and T3C on Bernoulli arms, DS-TS, NS-TS) make other runs than in
 0.1.0; since 0.3.0, normal rewards are rounded differently in float64, in the last digits; since 0.4.0, rules that draw
 Beta variables, or normal samples in float64, make other runs; since 0.4.1, indices of `mab` are rounded differently,
-and since 0.4.2 its bounds and divergences, in the last digits. A run that reaches `max_rounds`, or whose environment runs out of
-answers, is counted as censored. A run with a NaN, or with an action that does not exist, is counted as failed. Neither
-enters a mean. A run with a `horizon` of pulls is complete once it has spent them.
+and since 0.4.2 its bounds and divergences, in the last digits. A run that reaches `max_rounds`, or whose environment
+runs out of answers, is counted as censored. A run with a NaN, or with an action that does not exist, is counted as
+failed. Neither enters a mean. A run with a `horizon` of pulls is complete once it has spent them.
 
 **Devices.** A sweep uses all devices of its process, or the ones of `mesh=`. Each device has its own `lanes` lanes of
 every batch; devices do not communicate. On a CPU, as many batches run side by side as there are cores. On an
