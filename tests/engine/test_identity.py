@@ -24,7 +24,7 @@ SCALE, MODULE_LIMIT = 1.0, 5
 
 
 def name_of(build):
-    return program._name(program.trace(make_job(build, LIMITS, **SETTINGS), OpenLayout(3, 16), tasks=2))
+    return program.trace(make_job(build, LIMITS, **SETTINGS), OpenLayout(3, 16), tasks=2).name
 
 
 def answering(scale):
@@ -206,9 +206,9 @@ def test_precision_and_shapes_are_part_of_the_name():
     lane = program.trace(job, OpenLayout(3, 16), tasks=2)
     with jax.enable_x64(False):
         short = program.trace(job, OpenLayout(3, 16), tasks=2)
-        assert program._name(short) != program._name(lane)
+        assert short.name != lane.name
     longer = program.trace(job, OpenLayout(3, 17), tasks=2)
-    assert program._name(longer) != program._name(lane)
+    assert longer.name != lane.name
 
 
 def decide_by_global(key, state):

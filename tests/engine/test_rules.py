@@ -70,8 +70,8 @@ def test_next_rule_is_compiled_while_the_last_one_runs(monkeypatch):
     is_compiled, threads = threading.Event(), []
     prepare, run = driving.prepare, driving.run_in_memory
 
-    def preparing(job, *others):
-        prepared = prepare(job, *others)
+    def preparing(job, *others, **more):
+        prepared = prepare(job, *others, **more)
         if job.build is later:
             is_compiled.set()
         return prepared

@@ -26,7 +26,7 @@ ON_CPU: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512}
 KEPT = 64  # number of kept values, two or three per rule of a sweep; the one unused for longest is dropped
 
 _known: dict[Hashable, Any] = {}  # kept values, in the order of their last use
-_lock = threading.RLock()  # what is kept may be made by code of the user, which may compile a program itself
+_lock = threading.RLock()  # code of the user makes some kept values, and may compile a program itself
 
 
 class Compiled(NamedTuple):
