@@ -85,7 +85,7 @@ def checked_lane(job: Job, layout: OpenLayout) -> Lane:
     lane, failed = None, None
     try:
         lane = trace(job, layout, tasks=job.total)
-    except Exception as error:  # where the check fails too, its message says more
+    except Exception as error:  # if the check fails too, its message says more
         failed = error
     started = time.perf_counter()
     xla_seconds = preflight(job, lane)

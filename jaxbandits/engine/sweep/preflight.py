@@ -63,7 +63,7 @@ def preflight(job: Job, lane: Lane | None = None) -> float:
     started = time.perf_counter()
     start = _lifted(functools.partial(_start, job), job)
     with checks.without_traced():
-        # The operations of a lane and its small arrays decide those of its test. Large arrays are not in its name.
+        # Equal operations of two lanes, and equal arrays, are equal in their tests. Large arrays are not in the name.
         name = None if lane is None or lane.data else lane.name
         trace_probe = functools.partial(_lifted, functools.partial(_probe, job), job)
         probe = trace_probe() if name is None else remembered(("probe", *name), trace_probe)

@@ -82,7 +82,7 @@ class Lane(NamedTuple):
     jaxpr: ClosedJaxpr  # (task, key, row, seed, fresh, limits, chunks, batch) -> (batch, report), without a lane axis
     inputs: tuple[PyTree, ...]  # shapes of the inputs, from `row` on
     outputs: PyTree  # shapes of the outputs
-    name: Identity | None  # what its programs depend on beside their layout; None if that is not known
+    name: Identity | None  # all that its programs depend on beside their layout; None if that is not known
     seconds: float = 0.0  # time of tracing, and of the check before the first round
     xla_seconds: float = 0.0  # part of it that XLA took
 
