@@ -1,6 +1,7 @@
 """Logarithms, exponentials and roots of few operations, and differences of them that lose no digits.
 
 XLA:CPU takes 3.3 ns for `log` in float64, 4.3 ns for `log1p` and 2 to 2.8 ns for `expm1`; these take 1.3, 1.3 and 1.1.
+`sqrt` takes .5 instead of 1.0 beside quotients, since a processor has one unit for both.
 Nothing here branches or calls a library, so that a compiler turns whole expressions into vector code. In float32 they
 are JAX's own functions, which are as fast. Derivatives are given, since bits have none.
 """

@@ -23,6 +23,7 @@ from jaxbandits.cpe._problem.problems import (
     needed,
 )
 from jaxbandits.cpe._shared.estimate import Observations, Statistics, add, empty, estimate, squared_radius
+from jaxbandits.numerics.elementary import log
 
 
 class Coci(NamedTuple):
@@ -93,7 +94,7 @@ def clucb(
         if isinstance(radius, Coci):
             return squared_radius(n, tau=1, delta=delta)
         R, log_delta = jnp.asarray(radius.noise_scale, dtype), jnp.log(jnp.asarray(delta, dtype))
-        return 2 * R**2 * (math.log(4 * m) + 3 * jnp.log(n) - log_delta)
+        return 2 * R**2 * (math.log(4 * m) + 3 * log(n) - log_delta)
 
     def init(key: Key) -> State:
         del key

@@ -22,6 +22,7 @@ from jaxbandits.cpe._shared.playing import (
     is_sure,
 )
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import first_smallest
 from jaxbandits.numerics.linalg import aligned
 
@@ -183,7 +184,7 @@ def _learn(
     gaps = gaps_of(problem, estimates.best, means)
     closest_instance = closest(problem, estimates.best, gaps, 1 / w)
     moved = jnp.where(closest_instance.differs, closest_instance.slope / w, 0)  # |means - lambda|
-    slack = jnp.log(estimates.plays) / estimates.counts
+    slack = log(estimates.plays) / estimates.counts
     bound = jnp.maximum((moved + jnp.sqrt(2 * slack)) ** 2 / 2, slack)
     rate = gamma / diameter
     return Learned(

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.cpe._shared.maximum import Playable, best_action
 from jaxbandits.cpe._shared.playing import PlayEstimates, algorithm_from_play_rule, checked_playing
+from jaxbandits.numerics.elementary import log
 
 
 def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = None) -> Algorithm:
@@ -45,7 +46,7 @@ def cucb(problem: Playable, *, noise_scale: Array | float = 1.0, cover: Any = No
 
     def rule(key: Key, estimates: PlayEstimates) -> tuple[Array, Array]:
         del key
-        bonus = playing.noise_scale * jnp.sqrt(6 * jnp.log(estimates.plays) / estimates.counts)
+        bonus = playing.noise_scale * jnp.sqrt(6 * log(estimates.plays) / estimates.counts)
         return best_action(problem, estimates.means + bonus), jnp.zeros((), bool)
 
     return algorithm_from_play_rule(playing, rule)

@@ -16,6 +16,7 @@ from jaxbandits.cpe._shared.playing import (
     is_sure,
 )
 from jaxbandits.numerics import thresholds
+from jaxbandits.numerics.elementary import log
 
 
 def semi_clucb(
@@ -70,7 +71,7 @@ def semi_clucb(
     def rule(key: Key, estimates: PlayEstimates) -> tuple[Array, Array]:
         del key
         best = estimates.best.action
-        log_term = math.log(4 * K) + 3 * jnp.log(estimates.plays) - jnp.log(jnp.asarray(delta, dtype))
+        log_term = math.log(4 * K) + 3 * log(estimates.plays) - jnp.log(jnp.asarray(delta, dtype))
         radii = playing.noise_scale * jnp.sqrt(2 * log_term / estimates.counts)
         against = jnp.where(best, estimates.means - radii, estimates.means + radii)
         rival = best_action(problem, against)

@@ -9,6 +9,7 @@ from jaxbandits.base import Array
 from jaxbandits.cpe._problem.environment import Pulls
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
+from jaxbandits.numerics.elementary import log
 
 Estimator = Literal["mean", "variance"]
 Observations = Literal["binary", "unit"]
@@ -128,7 +129,7 @@ def squared_radius(n: Array, *, tau: int, delta: Array | float, radius_scale: Ar
     """
     delta, scale = jnp.asarray(delta, n.dtype), jnp.asarray(radius_scale, n.dtype)
     # The terms are added because the argument of ln(4 n^3 / (tau delta)) overflows.
-    return scale**2 / 2 * (math.log(4) - jnp.log(tau * delta) + 3 * jnp.log(n))
+    return scale**2 / 2 * (math.log(4) - jnp.log(tau * delta) + 3 * log(n))
 
 
 def box(lo: Array, hi: Array, *, clip: bool) -> Box:

@@ -16,6 +16,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import known, require
 from jaxbandits.kcenter._problem.problem import Dimensions
+from jaxbandits.numerics.elementary import log, log1p
 from jaxbandits.numerics.kl import kl_bounds
 
 Bounds = Callable[[Array, Array], tuple[Array, Array]]
@@ -127,7 +128,7 @@ def shared_delta(delta: Array | float, n: int, union: Union) -> Array | float:
 def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array | float) -> tuple[Array, Array]:
     """Computes `Lil`, not clipped."""
     t, delta, radius_scale = (jnp.asarray(x, mean.dtype) for x in (count, delta, radius_scale))
-    radius = jnp.sqrt(radius_scale * jnp.log1p((1 + jnp.log(t)) / delta) / t)
+    radius = jnp.sqrt(radius_scale * log1p((1 + log(t)) / delta) / t)
     return mean - radius, mean + radius
 
 
@@ -135,7 +136,7 @@ def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array 
 def lemma1(mean: Array, count: Array, *, delta: Array | float) -> tuple[Array, Array]:
     """Computes `Lemma1`: mean +- sqrt(2 beta / t) with beta = 2 log(125 log(1.12 t) / delta)."""
     t, delta = jnp.asarray(count, mean.dtype), jnp.asarray(delta, mean.dtype)
-    radius = jnp.sqrt(4 * jnp.log(125 * jnp.log(1.12 * t) / delta) / t)
+    radius = jnp.sqrt(4 * log(125 * log(1.12 * t) / delta) / t)
     return mean - radius, mean + radius
 
 
@@ -168,7 +169,7 @@ def kl_level(count: Array, *, delta: Array | float, alpha: Array | float, k1: Ar
     """Computes log(k1 t^alpha / delta) / t, the bound of (14) on kl(mean, q)."""
     t, delta, alpha, k1 = (jnp.asarray(x, dtype) for x in (count, delta, alpha, k1))
     # A sum of logs, as t^alpha / delta may overflow.
-    return (jnp.log(k1) + alpha * jnp.log(t) - jnp.log(delta)) / t
+    return (jnp.log(k1) + alpha * log(t) - jnp.log(delta)) / t
 
 
 def least_k1(alpha: Array | float) -> Array | float:

@@ -19,6 +19,7 @@ from jaxbandits.linear._shared.fixed_confidence import (
 from jaxbandits.linear._shared.hedge import FIRST_GAP, Hedge, learned, new_hedge, weights_of
 from jaxbandits.linear._shared.likelihood_ratio import ItemComparison, State, algorithm_from_rule, weakest
 from jaxbandits.linear._shared.stop import LikelihoodRatio
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import first_largest, sliced
 
 # Smallest share in the design of a round. DEVIATION: the published rule has none. Early on its learner puts all weight
@@ -113,12 +114,12 @@ def optimistic_widths(state: State) -> Array:
     """Returns sqrt(2 log max(t, 2)) ||x_k|| in A^-1, float (K,)."""
     leverage = state.cache.leverage
     t = jnp.maximum(state.pulls, 2).astype(leverage.dtype)
-    return jnp.sqrt(2 * jnp.log(t) * jnp.maximum(leverage, 0))
+    return jnp.sqrt(2 * log(t) * jnp.maximum(leverage, 0))
 
 
 def most_of(state: State, clip: bool, dtype: jnp.dtype) -> Array | None:
     """Returns the bound of the gains, log t, float (), or None if they are not cut."""
-    return jnp.log(jnp.maximum(state.pulls, 1).astype(dtype)) if clip else None
+    return log(jnp.maximum(state.pulls, 1).astype(dtype)) if clip else None
 
 
 def gains_of(

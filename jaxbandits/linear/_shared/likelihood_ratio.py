@@ -19,6 +19,7 @@ from jaxbandits.linear._shared import ridge
 from jaxbandits.linear._shared.factor import root_after, root_without_errors
 from jaxbandits.linear._shared.fixed_confidence import FixedConfidenceSettings
 from jaxbandits.numerics.compensated import add_at, no_loss
+from jaxbandits.numerics.elementary import log1p
 from jaxbandits.numerics.indexing import first_largest, sliced
 from jaxbandits.numerics.linalg import dot, gram, spd_inverse_logdet
 from jaxbandits.numerics.thresholds import Evidence
@@ -135,7 +136,7 @@ def algorithm_from_rule(
             counts=state.counts + jnp.where(pulled, action.times, 0),
             sums=sums,
             cache=_added(settings, state.cache, arm=action.arm, times=times, reward=observation, is_fixed=False),
-            logdet=state.logdet + jnp.log1p(times * leverage),
+            logdet=state.logdet + log1p(times * leverage),
             plain=plain,
             items_left=items_left,
             root=root,

@@ -9,6 +9,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import is_entry, select
 
 
@@ -65,7 +66,7 @@ def discounted_ucb(problem: Problem, *, discount: Array | float, exploration: Ar
         counts = jnp.where(has_weight, memory.counts, 1)
         means = jnp.where(has_weight, memory.sums, 0) / counts
         # The last pull counts 1, so n is at least 1 once anything was pulled.
-        level = xi * jnp.log(jnp.maximum(jnp.sum(memory.counts), 1))
+        level = xi * log(jnp.maximum(jnp.sum(memory.counts), 1))
         bounds = jnp.where(has_weight, means + 4 * scale(problem) * jnp.sqrt(level / counts), jnp.inf)
         best = argmax(unfused(jnp.where(has_weight, means, -jnp.inf)), estimates.lots)
         return Choice(one_arm(argmax(unfused(bounds), estimates.lots)), jnp.zeros((), bool), best)

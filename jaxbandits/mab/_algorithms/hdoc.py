@@ -7,6 +7,7 @@ from jaxbandits.mab._problem.problems import Problem, scale
 from jaxbandits.mab._shared.frame import Estimates
 from jaxbandits.mab._shared.indices import next_pull
 from jaxbandits.mab._shared.labels import algorithm_from_labels
+from jaxbandits.numerics.elementary import log
 
 
 def hdoc(
@@ -53,6 +54,6 @@ def hdoc(
 
     def index(estimates: Estimates, radii: Array, level: Array) -> Array:
         del radii, level
-        return estimates.means + scale(problem) * jnp.sqrt(2 * jnp.log(next_pull(estimates)) / estimates.counts)
+        return estimates.means + scale(problem) * jnp.sqrt(2 * log(next_pull(estimates)) / estimates.counts)
 
     return algorithm_from_labels(problem, index, level=level, delta=delta, all_arms=all_arms, every=every)

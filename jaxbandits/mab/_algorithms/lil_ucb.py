@@ -9,6 +9,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import entry
 
 
@@ -59,7 +60,7 @@ def lil_ucb(
     def choose(key: Key, state: State, estimates: Estimates) -> Choice:
         del key
         N = estimates.counts
-        log_log = jnp.log(jnp.log((1 + e) * N + 2)) - jnp.log(d)
+        log_log = log(log((1 + e) * N + 2)) - jnp.log(d)
         arm = argmax(estimates.means + factor * jnp.sqrt(2 * (1 + e) * log_log / N), estimates.lots)
         most = argmax(state.counts, estimates.lots)
         count = entry(N, most)

@@ -6,6 +6,7 @@ from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, scale
 from jaxbandits.mab._shared.thresholding import algorithm_above
+from jaxbandits.numerics.elementary import log
 
 
 def lsa(problem: Problem, *, level: Array | float, alpha: Array | float = 1.35, horizon: Array | int) -> Algorithm:
@@ -38,6 +39,6 @@ def lsa(problem: Problem, *, level: Array | float, alpha: Array | float = 1.35, 
 
     def certainty(counts: Array, distances: Array) -> Array:
         factor = jnp.asarray(alpha, float_dtype(problem)) / (4 * scale(problem) ** 2)
-        return factor * counts * distances**2 + jnp.log(counts) / 2
+        return factor * counts * distances**2 + log(counts) / 2
 
     return algorithm_above(problem, certainty, level=level, horizon=horizon)

@@ -22,6 +22,7 @@ from jaxbandits.mab._shared.frame import (
     unfused,
 )
 from jaxbandits.numerics.compensated import Sum
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import entry, is_entry, select
 
 
@@ -107,7 +108,7 @@ def m_ucb(problem: Problem, *, window: int, threshold: Array | float, gamma: Arr
         counts, pulls = state.counts - start.counts, state.pulls - start.pulls
         sums, N = _sums_since(state.sums, start.sums, dtype), jnp.maximum(counts, 1).astype(dtype)
         means = sums / N
-        bounds = means + 2 * scale(problem) * jnp.sqrt(2 * jnp.log((pulls + 1).astype(dtype)) / N)
+        bounds = means + 2 * scale(problem) * jnp.sqrt(2 * log((pulls + 1).astype(dtype)) / N)
         turn = (pulls % cycle.astype(pulls.dtype)).astype(jnp.int32)
         # The first K pulls after a restart are of this kind, so no arm without a pull has a bound below.
         arm = jnp.where(turn < K, turn, argmax(unfused(bounds), estimates.lots))

@@ -9,6 +9,7 @@ from jaxbandits.base import Algorithm, Array, Key
 from jaxbandits.mab._problem.environment import Pull, Rewards
 from jaxbandits.mab._problem.problems import Problem, check_sub_gaussian, float_dtype, law_of, scale
 from jaxbandits.mab._shared.frame import Choice, Estimates, Rule, State, algorithm_from_rule, argmax, one_arm, unfused
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import is_entry, sliced
 
 
@@ -78,7 +79,7 @@ def sliding_window_ucb(problem: Problem, *, window: int, exploration: Array | fl
         is_open = memory.counts > 0
         counts = jnp.maximum(memory.counts, 1).astype(dtype)
         means = memory.sums / counts
-        level = xi * jnp.log(jnp.clip(state.pulls, 1, window).astype(dtype))
+        level = xi * log(jnp.clip(state.pulls, 1, window).astype(dtype))
         bounds = jnp.where(is_open, means + 2 * scale(problem) * jnp.sqrt(level / counts), jnp.inf)
         best = argmax(unfused(jnp.where(is_open, means, -jnp.inf)), estimates.lots)
         return Choice(one_arm(argmax(unfused(bounds), estimates.lots)), jnp.zeros((), bool), best)

@@ -22,6 +22,7 @@ from jaxbandits.mab._shared.frame import (
     total_rewards,
     unfused,
 )
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import entry, is_entry
 
 SLOTS = 3
@@ -85,7 +86,7 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float, every
     margin, delta = jnp.asarray(epsilon, dtype), jnp.asarray(delta, dtype)
 
     def radius(count: Array) -> Array:
-        return 2 * scale(problem) * jnp.sqrt(jnp.log(K * jnp.log2(2 * count) / delta) / count)
+        return 2 * scale(problem) * jnp.sqrt(log(K * jnp.log2(2 * count) / delta) / count)
 
     def tightened(bounds: Bounds, pulled: Array, mean: Array, width: Array) -> Bounds:
         upper, lower = bounds

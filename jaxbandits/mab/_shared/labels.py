@@ -22,6 +22,7 @@ from jaxbandits.mab._shared.frame import (
     estimates,
     one_arm,
 )
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.indexing import is_entry
 from jaxbandits.questions import Above
 
@@ -68,7 +69,7 @@ def algorithm_from_labels(
     level, constant = jnp.asarray(level, dtype), jnp.log(4 * K / jnp.asarray(delta, dtype))
 
     def radii(counts: Array) -> Array:
-        return sigma * jnp.sqrt(2 * (constant + 2 * jnp.log(counts)) / counts)
+        return sigma * jnp.sqrt(2 * (constant + 2 * log(counts)) / counts)
 
     def look(state: State, among: Callable[[Array], Array]) -> Labels:
         labels, now = state.memory, estimates(problem, state)
