@@ -152,6 +152,11 @@ def test_repeated_sweep_traces_its_test_once_and_runs_it_again(monkeypatch):
     first, again, other_value = sweep(0.0), sweep(0.0), sweep(-0.0)
     assert first > again
     assert other_value == first
+    # The test reads the first row of a table, whose length is no part of a lane.
+    for rows in (2, 3):
+        tasks = np.arange(rows)
+        columns = jaxbandits.sweep(make(0.0), tasks, seeds=4, key=KEY, max_rounds=8, lanes=4, progress=False).columns
+        assert len(columns["row"]) == 4 * rows
     # A lane that the process knows is known by the values of its arrays too.
     for _ in range(2):
         with pytest.raises(ValueError, match="changed sums"):

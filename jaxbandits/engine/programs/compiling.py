@@ -23,7 +23,7 @@ T = TypeVar("T")
 # lanes (Intel Xeon), by default and so: UCB1 32 and 26, Thompson sampling 65 and 46 (Gaussian), 158 and 133
 # (Bernoulli). The results are the same, bit by bit.
 ON_CPU: dict[str, Any] = {"xla_cpu_prefer_vector_width": 512}
-KEPT = 64  # number of kept values, two or three per rule of a sweep; the one unused for longest is dropped
+KEPT = 128  # number of kept values, three or four per rule of a sweep; the one unused for longest is dropped
 
 _known: dict[Hashable, Any] = {}  # kept values, in the order of their last use
 _lock = threading.RLock()  # code of the user makes some kept values, and may compile a program itself

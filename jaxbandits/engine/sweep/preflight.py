@@ -66,7 +66,8 @@ def preflight(job: Job, lane: Lane | None = None) -> float:
         # Equal operations of two lanes, and equal arrays, are equal in their tests. Large arrays are not in the name.
         name = None if lane is None or lane.data else lane.name
         trace_probe = functools.partial(_lifted, functools.partial(_probe, job), job)
-        probe = trace_probe() if name is None else remembered(("probe", *name), trace_probe)
+        table = identity_of_types((job.tasks, job.key))
+        probe = trace_probe() if name is None else remembered(("probe", table, *name), trace_probe)
 
     def program(constants: list[Array], start_constants: list[Array], tasks: PyTree, key: Key) -> Any:
         changed = probe.call(constants, tasks, key, jnp.int32(0))
