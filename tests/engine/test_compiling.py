@@ -130,7 +130,7 @@ def test_stats_tell_what_xla_took(first):
     assert again.compile_seconds > 0
 
 
-def test_repeated_sweep_traces_its_test_once_and_runs_it_again(monkeypatch):
+def test_repeated_sweep_traces_its_test_once_and_runs_it_again():
     """The test of `idle` is traced with `decide`, `observe` and `respond`, and so is the lane."""
     observed = []
 

@@ -44,6 +44,15 @@ def test_intervals_of_a_tiny_delta_do_not_overflow():
     np.testing.assert_allclose(upper - lower, 2 * sqrt(0.1 * 30 * log(10)), rtol=1e-5)
 
 
+def test_radii_of_a_delta_that_no_quotient_can_hold():
+    """A reward's range over delta is no float; the radii are a few units all the same."""
+    mean, t, delta = jnp.array(0.5), jnp.array(100), 3e-308
+    upper = intervals.lil(mean, t, delta=delta, radius_scale=0.1)[1]
+    np.testing.assert_allclose(upper - mean, sqrt(0.1 * (log(1 + log(100)) - log(delta)) / 100), rtol=1e-13)
+    upper = intervals.lemma1(mean, t, delta=delta)[1]
+    np.testing.assert_allclose(upper - mean, sqrt(4 * (log(125 * log(112)) - log(delta)) / 100), rtol=1e-13)
+
+
 def test_least_k1_by_hand():
     np.testing.assert_allclose(intervals.least_k1(1.1), 11.11)
     np.testing.assert_allclose(intervals.least_k1(2.0), 2.02)

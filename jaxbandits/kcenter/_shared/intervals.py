@@ -16,7 +16,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, static_fields
 from jaxbandits.checks import known, require
 from jaxbandits.kcenter._problem.problem import Dimensions
-from jaxbandits.numerics.elementary import log, log1p
+from jaxbandits.numerics.elementary import log
 from jaxbandits.numerics.kl import kl_bounds
 
 Bounds = Callable[[Array, Array], tuple[Array, Array]]
@@ -128,7 +128,8 @@ def shared_delta(delta: Array | float, n: int, union: Union) -> Array | float:
 def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array | float) -> tuple[Array, Array]:
     """Computes `Lil`, not clipped."""
     t, delta, radius_scale = (jnp.asarray(x, mean.dtype) for x in (count, delta, radius_scale))
-    radius = jnp.sqrt(radius_scale * log1p((1 + log(t)) / delta) / t)
+    # log1p(x / delta) as a difference, since x / delta may overflow.
+    radius = jnp.sqrt(radius_scale * (log(delta + 1 + log(t)) - jnp.log(delta)) / t)
     return mean - radius, mean + radius
 
 
@@ -136,7 +137,7 @@ def lil(mean: Array, count: Array, *, delta: Array | float, radius_scale: Array 
 def lemma1(mean: Array, count: Array, *, delta: Array | float) -> tuple[Array, Array]:
     """Computes `Lemma1`: mean +- sqrt(2 beta / t) with beta = 2 log(125 log(1.12 t) / delta)."""
     t, delta = jnp.asarray(count, mean.dtype), jnp.asarray(delta, mean.dtype)
-    radius = jnp.sqrt(4 * log(125 * log(1.12 * t) / delta) / t)
+    radius = jnp.sqrt(4 * (log(125 * log(1.12 * t)) - jnp.log(delta)) / t)
     return mean - radius, mean + radius
 
 

@@ -86,7 +86,8 @@ def st2(problem: Problem, *, epsilon: Array | float, delta: Array | float, every
     margin, delta = jnp.asarray(epsilon, dtype), jnp.asarray(delta, dtype)
 
     def radius(count: Array) -> Array:
-        return 2 * scale(problem) * jnp.sqrt(log(K * jnp.log2(2 * count) / delta) / count)
+        # A difference of logarithms, since the quotient by delta may overflow.
+        return 2 * scale(problem) * jnp.sqrt((log(K * jnp.log2(2 * count)) - jnp.log(delta)) / count)
 
     def tightened(bounds: Bounds, pulled: Array, mean: Array, width: Array) -> Bounds:
         upper, lower = bounds

@@ -38,6 +38,7 @@ def ucb1(problem: Problem, *, exploration: Array | float = 2.0) -> Algorithm:
     def index(key: Key, estimates: Estimates) -> Array:
         del key
         root = apart(_root_of_log, estimates.pulls, factor)
+        # Not `upper_index`, which divides: one root serves all arms here, and the widths need no divider.
         width = rsqrt(estimates.counts)
         return width * (estimates.sums * width + factor * root)
 

@@ -159,8 +159,7 @@ def algorithm_from_rule(
             return x if slot_per_arm else row_sums(jnp.where(pulled, x[None], 0))
 
         counts = state.counts + by_arm(observation.times)
-        times = observation.times[0] if slots == 1 else jnp.sum(observation.times)
-        pulls = added(state.pulls, times)
+        pulls = added(state.pulls, jnp.sum(observation.times))
         if isinstance(state.sums, Moments):
             moments.require_squares(observation, leap)
             sums = moments.add(state.sums, state.counts, action, observation, is_slot_per_arm=slot_per_arm)
