@@ -12,6 +12,7 @@ from jaxbandits.numerics.box_muller import normal_pair
 from jaxbandits.numerics.gamma import is_below, proposal
 from jaxbandits.numerics.indexing import entry, first_true, is_entry
 from jaxbandits.numerics.normal import FEW, one_by_one
+from jaxbandits.numerics.platforms import by_platform
 from jaxbandits.numerics.random_bits import centred, uniform_from_pairs, words_in_block
 
 Words = tuple[Array, Array]  # uint32 each
@@ -40,7 +41,7 @@ def beta(key: Key, a: Array, b: Array) -> Array:
         a probability below 8e-7, reached at shapes of 1, the mean.
     """
     on_cpu = _draw_few if 0 < a.size <= FEW else _draw_many
-    return lax.platform_dependent(a, b, cpu=partial(on_cpu, key), default=partial(_draw_all, key))
+    return by_platform(a, b, cpu=partial(on_cpu, key), default=partial(_draw_all, key))
 
 
 @jax.jit

@@ -14,6 +14,7 @@ from jax import lax
 
 from jaxbandits.base import Array
 from jaxbandits.numerics.linalg import aligned
+from jaxbandits.numerics.platforms import by_platform
 
 # Largest number of entries that `jaxbandits.engine.scalars` turns into elementwise code with the whole round.
 FEW = 16
@@ -77,7 +78,7 @@ def update(blocks: Blocks, index: Array, value: Array) -> Blocks:
         index, value = jnp.reshape(index, ()), jnp.reshape(value, ())
     if not FEW < blocks.values.size <= FLAT:
         return _update_in_blocks(blocks, index, value)
-    return lax.platform_dependent(blocks, index, value, cpu=_update_in_blocks, default=_update_in_all)
+    return by_platform(blocks, index, value, cpu=_update_in_blocks, default=_update_in_all)
 
 
 def leader(blocks: Blocks) -> Leader:
@@ -96,9 +97,7 @@ def leaders(*several: Blocks) -> list[Leader]:
     """Returns the `leader` of each of several vectors of one shape. An accelerator scans them together."""
     if not FEW < several[0].values.size <= FLAT:
         return list(map(_leader_of_blocks, several))
-    return lax.platform_dependent(
-        *several, cpu=lambda *each: list(map(_leader_of_blocks, each)), default=_leaders_of_all
-    )
+    return by_platform(*several, cpu=lambda *each: list(map(_leader_of_blocks, each)), default=_leaders_of_all)
 
 
 def _update_in_blocks(blocks: Blocks, index: Array, value: Array) -> Blocks:

@@ -13,6 +13,7 @@ from jaxbandits.base import Array
 from jaxbandits.numerics.cholesky import BLOCK, cholesky
 from jaxbandits.numerics.gp import explained
 from jaxbandits.numerics.loops import by_parts, for_blocks
+from jaxbandits.numerics.platforms import by_platform
 
 SHARED = 32  # rows read per turn for several columns, as a product
 COLUMN_ROWS = 4  # rows read per turn for a single column, elementwise
@@ -114,7 +115,7 @@ def unexplained(columns: Array, rows: Array, indices: Array, live: Array) -> Arr
         return without(lax.dynamic_slice_in_dim(rows, first, SHARED), columns)
 
     # In turns, the data stay in a core's cache. On an accelerator, the host would check a flag in each turn.
-    return lax.platform_dependent(
+    return by_platform(
         columns,
         cpu=lambda columns: for_blocks(live, SHARED, turn, columns),
         default=lambda columns: by_parts(rows.shape[0], live, lambda n: without(rows[:n], columns)),
@@ -134,7 +135,7 @@ def unexplained_column(column: Array, rows: Array, index: Array, live: Array) ->
     def turn(first: Array, column: Array) -> Array:
         return without(first, lax.dynamic_slice_in_dim(rows, first, COLUMN_ROWS), column)
 
-    return lax.platform_dependent(
+    return by_platform(
         column,
         cpu=lambda column: for_blocks(live, COLUMN_ROWS, turn, column),
         default=lambda column: by_parts(rows.shape[0], live, lambda n: without(0, rows[:n], column)),
@@ -152,7 +153,7 @@ def explained_by_live(rows: Array, coefficients: Array, live: Array) -> Array:
         return total + explained(lax.dynamic_slice_in_dim(rows, first, SHARED), block)
 
     zeros = jnp.zeros((coefficients.shape[0], rows.shape[1]), rows.dtype)
-    return lax.platform_dependent(
+    return by_platform(
         coefficients,
         cpu=lambda _: for_blocks(live, SHARED, turn, zeros),
         default=lambda coefficients: by_parts(rows.shape[0], live, lambda n: explained(rows[:n], coefficients[:, :n])),

@@ -11,11 +11,11 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 
 from jaxbandits.base import Array
 from jaxbandits.checks import is_concrete
+from jaxbandits.numerics.platforms import by_platform
 
 
 def apart(function: Callable[..., Any], *arrays: Any, elsewhere: Callable[..., Any] | None = None) -> Any:
@@ -35,7 +35,7 @@ def apart(function: Callable[..., Any], *arrays: Any, elsewhere: Callable[..., A
     name = getattr(function, "__name__", None)
     is_lasting = name is not None and name == getattr(function, "__qualname__", None)
     on_cpu, inlined = (_kept_forms if is_lasting else _forms)(function)
-    return lax.platform_dependent(*arrays, cpu=on_cpu, default=elsewhere or inlined)
+    return by_platform(*arrays, cpu=on_cpu, default=elsewhere or inlined)
 
 
 def added(total: Array, number: Array) -> Array:

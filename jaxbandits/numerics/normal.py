@@ -11,6 +11,7 @@ from jax import lax
 
 from jaxbandits.base import Array, Key
 from jaxbandits.numerics.box_muller import normal_pair
+from jaxbandits.numerics.platforms import by_platform
 from jaxbandits.numerics.quantile import normal_of
 from jaxbandits.numerics.random_bits import bits, uniform_entry, uniform_from_bits, uniform_noise
 
@@ -35,9 +36,7 @@ def one_by_one(make: Callable[..., Array], *arrays: Array) -> Array:
     """
     if not 1 < arrays[0].shape[0] <= FEW:
         return make(*arrays)
-    return lax.platform_dependent(
-        *arrays, cpu=lambda *x: lax.map(lambda each: make(*each), x), default=lambda *x: make(*x)
-    )
+    return by_platform(*arrays, cpu=lambda *x: lax.map(lambda each: make(*each), x), default=lambda *x: make(*x))
 
 
 def erf_inv(x: Array) -> Array:
@@ -77,7 +76,7 @@ def normal(key: Key, shape: tuple[int, ...], dtype: jnp.dtype) -> Array:
 
         return lax.map(pair, jnp.arange(half, dtype=jnp.uint32))
 
-    pairs = together(key) if half > FEW else lax.platform_dependent(key, cpu=each, default=together)
+    pairs = together(key) if half > FEW else by_platform(key, cpu=each, default=together)
     return jnp.concatenate(pairs)[:n].reshape(shape)
 
 

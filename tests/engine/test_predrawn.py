@@ -13,6 +13,7 @@ from jaxbandits.engine.run import predrawn
 from jaxbandits.engine.run.predrawn import split_decision
 from jaxbandits.engine.run.round import streams
 from jaxbandits.numerics.normal import normal_noise
+from jaxbandits.numerics.platforms import compiled_for
 
 STATE = counter(9).init(KEY)
 
@@ -112,3 +113,13 @@ def test_draws_of_jax_are_made_for_a_chunk():
     # A draw of its round is one of two branches, of which a CPU has one.
     assert "cond" not in primitives(lambda key: jax.random.normal(key, ()))
     assert "cond" in primitives(lambda key: normal_noise(key, (), jnp.float64))
+
+
+@pytest.mark.parametrize("algorithm", [counter(9), gambler()], ids=["counter", "gambler"])
+def test_runs_are_the_same_in_programs_for_any_platform(algorithm):
+    def run(platform):
+        with compiled_for(platform):
+            outcome = jaxbandits.run(KEY, algorithm, NOISE, max_rounds=100, chunk=7)
+        return jax.tree.map(np.asarray, outcome)
+
+    assert run("cpu") == run("gpu") == run(None)

@@ -18,6 +18,7 @@ from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.engine.jaxprs import Literal, bind, eval_jaxpr, primitives_of
 from jaxbandits.engine.run.round import Streams
 from jaxbandits.numerics.kernels import apart
+from jaxbandits.numerics.platforms import known_platform
 from jaxbandits.numerics.random_bits import folded
 
 # Limit per lane and round: a coin or two. Core-ns per round with and without what is drawn in advance, 256 lanes:
@@ -60,23 +61,29 @@ def predraw(
 
 def _of_rounds(draw: Callable[[Key], PyTree], key: Key, rounds: Array) -> Callable[[Array, Array], PyTree]:
     """Returns (n, r) -> the draw of round r, which a CPU draws then, and others for all rounds now."""
+    platform = known_platform()
+
+    def ahead() -> Callable[[Array, Array], PyTree]:
+        chunk = jax.vmap(lambda r: draw(folded(key, r)))(rounds)
+        return lambda n, _: jax.tree.map(lambda x: x[n], chunk)
+
+    if platform not in (None, "cpu"):
+        return ahead()
     # The arrays that `draw` closes over become arguments, so that the program is the same for other ones.
     call = jax.jit(lambda key, r: draw(folded(key, r, is_kept=False)))
     jaxpr, outputs = jax.make_jaxpr(call, return_shape=True)(key, rounds[0])
+    if primitives_of(jaxpr.jaxpr) & SLOW:
+        return ahead()
 
     def of_round(constants: list[Any], key: Key, r: Array) -> PyTree:
         leaves = eval_jaxpr(jaxpr.jaxpr, constants, key, r)
         return jax.tree.unflatten(jax.tree.structure(outputs), leaves)
 
-    # XLA drops it where nothing reads it. Not `of_round`, since JAX keeps the batched forms of what `draw` calls.
-    chunk = jax.vmap(lambda r: draw(folded(key, r)))(rounds)
-
-    def read(n: Array) -> PyTree:
-        return jax.tree.map(lambda x: x[n], chunk)
-
-    if primitives_of(jaxpr.jaxpr) & SLOW:
-        return lambda n, r: read(n)
-    return lambda n, r: apart(of_round, jaxpr.consts, key, r, elsewhere=lambda *_: read(n))
+    if platform is not None:
+        return lambda _, r: apart(of_round, jaxpr.consts, key, r)
+    # XLA drops it on a CPU. Not `of_round`, since JAX keeps the batched forms of what `draw` calls.
+    read = ahead()
+    return lambda n, r: apart(of_round, jaxpr.consts, key, r, elsewhere=lambda *_: read(n, r))
 
 
 class SplitDecision(NamedTuple):

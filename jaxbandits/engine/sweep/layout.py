@@ -166,7 +166,12 @@ def default_chunk(shapes: Shapes, lanes: int, budget: int) -> int:
 
 def on_cpu(mesh: Mesh) -> bool:
     """True if the mesh is made of CPU devices."""
-    return mesh.devices.flat[0].platform == "cpu"
+    return platform_of(mesh) == "cpu"
+
+
+def platform_of(mesh: Mesh) -> str:
+    """Returns the name of the platform of the mesh's devices."""
+    return mesh.devices.flat[0].platform
 
 
 def size_in_bytes(shapes: PyTree) -> int:

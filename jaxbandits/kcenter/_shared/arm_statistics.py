@@ -4,7 +4,6 @@ from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
-from jax import lax
 
 from jaxbandits.base import Array, PyTree
 from jaxbandits.kcenter._problem.problem import Distances
@@ -12,6 +11,7 @@ from jaxbandits.kcenter._shared import arm_table
 from jaxbandits.kcenter._shared.arm_table import ArmTable
 from jaxbandits.numerics import compensated
 from jaxbandits.numerics.compensated import Sum
+from jaxbandits.numerics.platforms import by_platform
 
 
 class Samples(NamedTuple):
@@ -82,4 +82,4 @@ def add_to_arms(table: ArmTable, nodes: Array, slots: Array, pulls: Array, rewar
         table = arm_table.replace_arms(table, nodes, slots, arms)
         return table, arm_table.rows(table, nodes).tree
 
-    return lax.platform_dependent(table, cpu=by_rows, default=by_entries)
+    return by_platform(table, cpu=by_rows, default=by_entries)

@@ -33,6 +33,7 @@ from jaxbandits.kcenter._shared.triangle import (
 from jaxbandits.numerics import blocked_argmax
 from jaxbandits.numerics.blocked_argmax import Blocks
 from jaxbandits.numerics.indexing import select
+from jaxbandits.numerics.platforms import by_platform
 from jaxbandits.numerics.random_bits import uniform
 
 Ties = Literal["none", "lowest"]
@@ -268,7 +269,7 @@ def observe(sampler: Sampler, state: State, action: Pull, sample: Sample) -> Sta
     value = jnp.where(stages.is_center(stage, node), smallest, least_upper_bound(sampler, stage, row))
 
     # On a CPU, writing the whole row is as fast as one entry, and no entry has to be read.
-    table = lax.platform_dependent(
+    table = by_platform(
         state.arms,
         cpu=lambda table: arm_table.replace(table, node, row),
         default=lambda table: arm_table.replace_arms(table, node, slot, arm),

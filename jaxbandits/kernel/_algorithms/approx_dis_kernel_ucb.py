@@ -20,6 +20,7 @@ from jaxbandits.numerics.gp import Kernel, Posterior, condition, default_jitter,
 from jaxbandits.numerics.gp_blocks import COLUMN_ROWS, SHARED, explained_by_live, known
 from jaxbandits.numerics.indexing import first_largest_in_rows
 from jaxbandits.numerics.loops import by_parts, for_blocks, padded
+from jaxbandits.numerics.platforms import by_platform
 
 DATA = 32  # candidates queried whose features are read in one turn of a synchronisation
 
@@ -218,7 +219,7 @@ def _residual(features: Array, rows: Array, live: Array) -> Array:
     def turn(first: Array, residual: Array) -> Array:
         return without(first, lax.dynamic_slice_in_dim(rows, first, COLUMN_ROWS), residual)
 
-    return lax.platform_dependent(
+    return by_platform(
         features,
         cpu=lambda features: for_blocks(live, COLUMN_ROWS, turn, features),
         default=lambda features: by_parts(rows.shape[0], live, lambda n: without(0, rows[:n], features)),
