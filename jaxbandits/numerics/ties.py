@@ -7,11 +7,12 @@ one, so an arm that advanced by its rewards alone would compete with such winner
 with mean .01, sequential halving with 120 pulls then errs with probability .74 instead of .70.
 """
 
-import jax
 import jax.numpy as jnp
 
 from jaxbandits.base import Array, Key
 from jaxbandits.numerics.indexing import largest, smallest
+from jaxbandits.numerics.kernels import apart
+from jaxbandits.numerics.random_bits import word_noise
 
 # Source of the hash: Wellons (2018), Prospecting for hash functions, https://nullprogram.com/blog/2018/07/31
 STEP, FIRST, SECOND = 0x9E3779B9, 0x21F0AAAD, 0x735A2D97
@@ -19,7 +20,7 @@ STEP, FIRST, SECOND = 0x9E3779B9, 0x21F0AAAD, 0x735A2D97
 
 def draw_words(key: Key, n: int) -> Array:
     """Draws the random words that determine all lots of a run, uint32 (n,)."""
-    return jax.random.bits(key, (n,), jnp.uint32)
+    return apart(lambda key: word_noise(key, (n,)), key)
 
 
 def lots(words: Array, time: Array) -> Array:

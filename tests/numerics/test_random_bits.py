@@ -5,7 +5,7 @@ import pytest
 from jax.extend.random import threefry_2x32
 
 from jaxbandits.numerics import random_bits
-from jaxbandits.numerics.random_bits import bits, uniform, uniform_from_bits, uniform_in_block
+from jaxbandits.numerics.random_bits import bits, fold_in, fold_in_each, uniform, uniform_from_bits, uniform_in_block
 
 
 @pytest.mark.parametrize("number", [1, 2, 7])
@@ -72,3 +72,18 @@ def test_uniform_has_the_bits_of_jax_without_64_bits():
     key = jax.random.key(7)
     with jax.enable_x64(False):
         np.testing.assert_array_equal(uniform(key, (6,), jnp.float32), jax.random.uniform(key, (6,), jnp.float32))
+
+
+@pytest.mark.parametrize("generator", ["threefry2x32", "rbg", "unsafe_rbg"])
+def test_keys_that_are_folded_once_are_those_of_jax(generator):
+    key, numbers = jax.random.key(3, impl=generator), [0, 1, 5, 2**31 - 1]
+    expected = [jax.random.key_data(jax.random.fold_in(key, number)) for number in numbers]
+
+    def one_by_one(key):
+        return [jax.random.key_data(fold_in(key, jnp.int32(number))) for number in numbers]
+
+    def together(key):
+        return list(map(jax.random.key_data, fold_in_each(key, numbers)))
+
+    for fold in (one_by_one, together, jax.jit(one_by_one), jax.jit(together)):
+        np.testing.assert_array_equal(fold(key), expected)

@@ -7,14 +7,13 @@ in what they watch and whom they let wait. Their rounds are this one.
 from collections.abc import Callable
 from typing import NamedTuple
 
-import jax
 from jax import lax
 
 from jaxbandits import checks
 from jaxbandits.base import Algorithm, Array, Decision, Environment, Key, PyTree
 from jaxbandits.numerics.indexing import select
 from jaxbandits.numerics.kernels import apart
-from jaxbandits.numerics.random_bits import folded
+from jaxbandits.numerics.random_bits import fold_in_each, folded
 
 
 class Streams(NamedTuple):
@@ -51,6 +50,7 @@ def streams(key: Key) -> Streams:
         ValueError: `key` is no key.
 
     Example:
+        >>> import jax
         >>> from jaxbandits import linear, trace
         >>> key, environment = jax.random.key(0), linear.environment(linear.canonical(0.5))
         >>> tape = trace(key, linear.lingape(linear.canonical(0.5).arms, delta=0.1), environment, rounds=1)
@@ -61,7 +61,7 @@ def streams(key: Key) -> Streams:
         True ()
     """
     checks.key("key", key)
-    return Streams(*(jax.random.fold_in(key, purpose) for purpose in range(len(Streams._fields))))
+    return Streams(*fold_in_each(key, range(len(Streams._fields))))
 
 
 def noise_of(environment: Environment, keys: Streams, r: Array) -> PyTree:

@@ -13,6 +13,7 @@ from jaxbandits.base import Algorithm, Array, Environment, Key, Outcome, PyTree
 from jaxbandits.engine.run.gradients import refuse_traced
 from jaxbandits.engine.run.loop import BUDGET
 from jaxbandits.engine.run.recording import Record
+from jaxbandits.numerics.random_bits import fold_in
 
 Build = Callable[[Any, Key], tuple[Algorithm, Environment] | tuple[Algorithm, Environment, Record]]
 Metrics = Callable[[Any, Outcome], Mapping[str, Array]]
@@ -83,7 +84,7 @@ def task_key(key: Key, row: Array | int, seed: Array | int) -> Key:
 
 def fold_task(key: Key, row: Array | int, seed: Array | int) -> Key:
     """Returns the key of one task, as `task_key` does, without its checks."""
-    return jax.random.fold_in(jax.random.fold_in(key, row), seed)
+    return fold_in(fold_in(key, row), seed)
 
 
 def make_job(
