@@ -120,7 +120,7 @@ __all__ = [
     "testing",
     "trace",
 ]
-__version__ = "0.4.2"
+__version__ = "0.4.3"
 
 # `help()` shows what each field of a struct is. This reads the sources, in some 13 ms.
 fields.document_fields()

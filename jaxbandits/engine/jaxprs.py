@@ -5,7 +5,7 @@ with the parameters of equations that versions spell differently. To support a n
 `pyproject.toml` names the versions with which the tests have passed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from jax.core import eval_context, eval_jaxpr
@@ -28,8 +28,11 @@ __all__ = [
     "eval_context",
     "eval_jaxpr",
     "get_opaque_trace_state",
+    "is_variable",
+    "needed_equations",
     "primitives_of",
     "scan_of",
+    "without_dead_code",
 ]
 
 # Equations that only call a computation. `closed_call` became `eval_jaxpr` in JAX 0.11; `jit` was `pjit` before 0.7.
@@ -79,6 +82,58 @@ def primitives_of(jaxpr: Jaxpr | ClosedJaxpr) -> set[str]:
                 if isinstance(each, (Jaxpr, ClosedJaxpr)):
                     names |= primitives_of(each)
     return names
+
+
+def without_dead_code(computation: ClosedJaxpr) -> ClosedJaxpr:
+    """Returns a computation, and all that it calls, without the equations whose results nothing reads.
+
+    XLA drops them too, but first `vmap` batches each of them, in a loop two or three times.
+    """
+    known: dict[int, Any] = {}  # a function that is called in several places stays one, which JAX batches once
+
+    def pruned(value: Any) -> Any:
+        if isinstance(value, (tuple, list)):
+            return type(value)(map(pruned, value))
+        if not isinstance(value, (Jaxpr, ClosedJaxpr)):
+            return value
+        if id(value) not in known:
+            is_pair = not isinstance(value, Jaxpr)  # Jaxpr and constants, before JAX 0.11
+            known[id(value)] = value.replace(jaxpr=pruned(value.jaxpr)) if is_pair else of_jaxpr(value)
+        return known[id(value)]
+
+    def of_jaxpr(jaxpr: Any) -> Any:
+        equations = []
+        for equation in needed_equations(jaxpr):
+            inner = {name: pruned(value) for name, value in equation.params.items() if _holds_computation(value)}
+            equations.append(equation.replace(params=equation.params | inner) if inner else equation)
+        return jaxpr.replace(eqns=equations)
+
+    return pruned(computation)
+
+
+def needed_equations(jaxpr: Any, operands: Callable[[Any], list[Any]] = lambda equation: equation.invars) -> list[Any]:
+    """Returns the equations whose results something reads, or that have an effect.
+
+    Args:
+        jaxpr: the computation.
+        operands: what an equation reads.
+    """
+    read, needed = set(filter(is_variable, jaxpr.outvars)), []
+    for equation in reversed(jaxpr.eqns):
+        if equation.effects or not read.isdisjoint(equation.outvars):
+            needed.append(equation)
+            read.update(filter(is_variable, operands(equation)))
+    return needed[::-1]
+
+
+def is_variable(operand: Any) -> bool:
+    """True if an operand of an equation is a variable, and no constant in its place."""
+    return not isinstance(operand, Literal)
+
+
+def _holds_computation(value: Any) -> bool:
+    several = value if isinstance(value, (tuple, list)) else (value,)
+    return any(isinstance(each, (Jaxpr, ClosedJaxpr)) for each in several)
 
 
 def bind(equation: Any, values: Sequence[Any]) -> list[Any]:

@@ -277,7 +277,7 @@ def _sweep_in_memory(
     for rule, job in jobs.items():
         with _named(rule):
             if workers is None:
-                lanes.append(checked_lane(job, layout))
+                lanes.append(checked_lane(job, layout, ahead=not lanes))
             else:
                 preflight(job)
     with progress_bar(sum(job.total for job in jobs.values()), show=progress) as bar:

@@ -12,6 +12,7 @@ import jaxbandits
 from jaxbandits import mab
 from jaxbandits.engine.programs import compiling
 from jaxbandits.engine.programs.identity import identity_of_types
+from jaxbandits.engine.sweep import driving
 
 compiled = []
 jax.monitoring.register_event_duration_secs_listener(
@@ -110,6 +111,57 @@ def test_program_without_an_identity_is_known_by_its_text():
     assert (first.call(1.0), second.call(1.0), again.call(1.0)) == (2, 3, 2)
     assert first.seconds > 0
     assert again.seconds == 0
+
+
+def begin(name, function):
+    """Begins to compile a function of a float, and returns the arguments for `compiled`."""
+    arguments = {"lower": lambda: jax.jit(function).lower(1.0), "options": None, "examine": lambda _: None}
+    compiling.begin_compiling(name, **arguments)
+    return arguments
+
+
+def test_program_that_is_being_compiled_is_awaited():
+    def get():
+        return compiling.compiled(("triple",), **begin(("triple",), lambda x: 3 * x))
+
+    (program, count), (again, recount) = compilations(get), compilations(get)
+    assert (count, recount) == (1, 0)
+    assert program.call(2.0) == 6
+    assert again.seconds == 0
+
+
+def test_program_that_did_not_compile_is_compiled_once_more():
+    calls = []
+
+    def examine(program):
+        calls.append(program)
+        if len(calls) < 3:
+            raise MemoryError("no room")
+
+    arguments = {"lower": lambda: jax.jit(lambda x: 5 * x).lower(1.0), "options": None, "examine": examine}
+    compiling.begin_compiling(("five",), **arguments)
+    for _ in range(2):
+        with pytest.raises(MemoryError, match="no room"):
+            compiling.compiled(("five",), **arguments)
+    assert compiling.compiled(("five",), **arguments).call(2.0) == 10
+
+
+def test_program_without_an_identity_is_not_begun():
+    name = "seven", None
+    assert compilations(lambda: begin(name, lambda x: 7 * x))[1] == 0
+
+
+def test_sweep_is_compiled_while_it_is_checked(monkeypatch):
+    begun, counts = [], []
+    monkeypatch.setattr(compiling, "begin_compiling", lambda **program: begun.append(program))
+    monkeypatch.setattr(driving, "preflight", lambda job, lane: float(counts.append(len(begun)) or 0))
+
+    def other(limit, key):
+        return counter(limit + 3), NOISE
+
+    jaxbandits.sweep({"first": build, "second": other}, LIMITS, key=KEY, **SETTINGS)
+    assert counts == [1, 1]  # the second rule is compiled while the first one runs
+    assert begun[0]["name"][0] == "lanes"
 
 
 def test_program_cache_drops_the_oldest(monkeypatch):

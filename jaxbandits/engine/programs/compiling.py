@@ -9,6 +9,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Hashable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -44,7 +45,7 @@ def compiled(
     options: dict[str, Any] | None = None,
     examine: Callable[[Any], Any] = lambda program: None,
 ) -> Compiled:
-    """Lowers and compiles a program, unless this process has compiled the same one before.
+    """Lowers and compiles a program, unless this process has compiled the same one before, or begun to.
 
     Args:
         name: everything that the program depends on beside the settings of JAX, among it the `identity` of what was
@@ -55,19 +56,63 @@ def compiled(
     """
     seconds = 0.0
 
-    def compile_it(lowered: Lowered) -> tuple[Any, Any]:
+    def compile_it(lowered: Lowered) -> Future:
         nonlocal seconds
         started = time.perf_counter()
-        program = lowered.compile(options)
+        future: Future = Future()
+        future.set_result(_compile(lowered, options, examine))
         seconds = time.perf_counter() - started
-        return program, examine(program)
+        return future
 
     if any(part is None for part in name):
         lowered = lower()
-        known = remembered((*_text_of(lowered), *name), lambda: compile_it(lowered))
+        name = *_text_of(lowered), *name
+        future = remembered(name, lambda: compile_it(lowered))
     else:
-        known = remembered(name, lambda: compile_it(lower()))
-    return Compiled(*known, seconds)
+        future = remembered(name, lambda: compile_it(lower()))
+    if not future.done():
+        started = time.perf_counter()
+        wait([future])
+        seconds = time.perf_counter() - started
+    if future.exception() is not None:
+        forget(name)
+    program, examined = future.result()
+    return Compiled(program, examined, seconds)
+
+
+def begin_compiling(
+    name: tuple[Hashable, ...],
+    lower: Callable[[], Lowered],
+    *,
+    options: dict[str, Any] | None,
+    examine: Callable[[Any], Any],
+) -> None:
+    """Lowers a program, and lets XLA compile it in another thread until `compiled` is called with the same arguments.
+
+    XLA compiles without Python's lock. It cannot be stopped: a process ends once it is done.
+    """
+
+    def begin() -> Future:
+        lowered = lower()
+        thread = ThreadPoolExecutor(1, thread_name_prefix="jaxbandits-xla")
+        future = thread.submit(_compile, lowered, options, examine)
+        thread.shutdown(wait=False)
+        return future
+
+    if not any(part is None for part in name):  # otherwise `compiled` would have to lower it once more
+        remembered(name, begin)
+
+
+def _compile(lowered: Lowered, options: dict[str, Any] | None, examine: Callable[[Any], Any]) -> tuple[Any, Any]:
+    """Compiles and examines a program, without the options that this version of XLA does not have."""
+    try:
+        program = lowered.compile(options)
+    except jax.errors.JaxRuntimeError as error:
+        known = {name: value for name, value in (options or {}).items() if f"option: '{name}'" not in str(error)}
+        if known == (options or {}):
+            raise
+        return _compile(lowered, known, examine)
+    return program, examine(program)
 
 
 def call_compiled(function: Callable[[], T]) -> T:
@@ -103,6 +148,12 @@ def remembered(name: Hashable, make: Callable[[], T]) -> T:
                 del _known[next(iter(_known))]
         _known[name] = value
     return value
+
+
+def forget(name: Hashable) -> None:
+    """Drops what `remembered` keeps for this name under the current settings of JAX."""
+    with _lock:
+        _known.pop((name, settings()), None)
 
 
 def _text_of(lowered: Lowered) -> tuple[Hashable, ...]:

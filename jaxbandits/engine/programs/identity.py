@@ -17,7 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxbandits.base import PyTree
-from jaxbandits.engine.jaxprs import ClosedJaxpr, Jaxpr, Literal, closed
+from jaxbandits.engine.jaxprs import ClosedJaxpr, Jaxpr, closed, is_variable, needed_equations
 
 # Parameters of equations that no compiled program depends on: rules of differentiation, and the texts of checks.
 UNREAD = {
@@ -92,7 +92,7 @@ def _read_jaxpr(jaxpr: Jaxpr, parts: list[Hashable], known: dict[int, int]) -> N
     def use(variables: Sequence[Any]) -> None:
         parts.append(len(variables))
         for variable in variables:
-            if _is_variable(variable):
+            if is_variable(variable):
                 parts.append(numbers[variable])
             else:
                 parts.append(variable.aval)
@@ -100,7 +100,7 @@ def _read_jaxpr(jaxpr: Jaxpr, parts: list[Hashable], known: dict[int, int]) -> N
 
     define(jaxpr.constvars)
     define(jaxpr.invars)
-    equations = _needed(jaxpr)
+    equations = needed_equations(jaxpr, _operands)
     parts.append(len(equations))
     for equation in equations:
         parts += equation.primitive, equation.ctx
@@ -116,25 +116,11 @@ def _read_jaxpr(jaxpr: Jaxpr, parts: list[Hashable], known: dict[int, int]) -> N
     use(jaxpr.outvars)
 
 
-def _needed(jaxpr: Jaxpr) -> list[Any]:
-    """Returns the equations whose results something reads, or that have an effect."""
-    read, needed = set(filter(_is_variable, jaxpr.outvars)), []
-    for equation in reversed(jaxpr.eqns):
-        if equation.effects or not read.isdisjoint(equation.outvars):
-            needed.append(equation)
-            read.update(filter(_is_variable, _operands(equation)))
-    return needed[::-1]
-
-
 def _operands(equation: Any) -> list[Any]:
     """Returns what an equation reads. A check reads whether it holds, and for its message a count of the process."""
     if equation.primitive.name != "check":
         return equation.invars
     return [operand for operand in equation.invars if operand.aval.dtype == bool]
-
-
-def _is_variable(operand: Any) -> bool:
-    return not isinstance(operand, Literal)
 
 
 def _read(value: Any, parts: list[Hashable], known: dict[int, int]) -> None:

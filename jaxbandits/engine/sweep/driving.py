@@ -38,7 +38,7 @@ from jaxbandits.engine.store import Writer, agree, check_call, finished, load_on
 from jaxbandits.engine.sweep.description import describe_key, describe_sweep
 from jaxbandits.engine.sweep.layout import OpenLayout, completed, with_memory_advice
 from jaxbandits.engine.sweep.preflight import preflight
-from jaxbandits.engine.sweep.program import Lane, Limits, Program, compile_lanes, trace
+from jaxbandits.engine.sweep.program import Lane, Limits, Program, begin_compiling, compile_lanes, trace
 from jaxbandits.engine.sweep.progress import Report
 from jaxbandits.engine.sweep.queue import Queue
 from jaxbandits.engine.sweep.tasks import Job, current_settings, use_settings
@@ -80,14 +80,22 @@ class Prepared(NamedTuple):
     identity: str | None = None  # identity of the store
 
 
-def checked_lane(job: Job, layout: OpenLayout) -> Lane:
-    """Traces a sweep, and checks it as `preflight` does."""
+def checked_lane(job: Job, layout: OpenLayout, *, ahead: bool = False) -> Lane:
+    """Traces a sweep, and checks it as `preflight` does.
+
+    Args:
+        job: the sweep.
+        layout: layout; what it leaves open gets a default.
+        ahead: if True, XLA compiles the sweep meanwhile.
+    """
     lane, failed = None, None
     try:
         lane = trace(job, layout, tasks=job.total)
     except Exception as error:  # if the check fails too, its message says more
         failed = error
     started = time.perf_counter()
+    if ahead and lane is not None:
+        begin_compiling(lane)
     xla_seconds = preflight(job, lane)
     if lane is None:
         assert failed is not None

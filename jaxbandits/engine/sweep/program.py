@@ -3,6 +3,7 @@
 A batch is spread over the devices of a mesh, which do not communicate.
 """
 
+import contextlib
 import hashlib
 import logging
 import time
@@ -20,8 +21,9 @@ from jax.stages import Lowered
 from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree, Status
 from jaxbandits.checks import show
-from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr
+from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr, without_dead_code
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.programs import compiling
 from jaxbandits.engine.programs.compiling import ON_CPU, Compiled, compiled, remembered
 from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.results.rules import RULE
@@ -41,6 +43,7 @@ from jaxbandits.engine.sweep.layout import (
     local_mesh,
     memory_advice,
     on_cpu,
+    platform_of,
     require_memory,
     shapes_of,
     side_by_side,
@@ -48,6 +51,7 @@ from jaxbandits.engine.sweep.layout import (
 )
 from jaxbandits.engine.sweep.tasks import Job, build_row, calling, fold_task
 from jaxbandits.numerics.indexing import select
+from jaxbandits.numerics.platforms import compiled_for
 
 LANES, DEVICES = "lanes", "devices"  # axis names of the vmap within a device and of the mesh
 LIFTED_BYTES = 2**20  # size from which closed-over arrays are inputs of the program instead of constants in its text
@@ -84,7 +88,7 @@ class Lane(NamedTuple):
     outputs: PyTree  # shapes of the outputs
     name: Identity | None  # all that its programs depend on beside their layout; None if that is not known
     seconds: float = 0.0  # time of tracing, and of the check before the first round
-    xla_seconds: float = 0.0  # part of it that XLA took
+    xla_seconds: float = 0.0  # part of it that was spent waiting for XLA
 
     @property
     def constants(self) -> list[Any]:
@@ -106,7 +110,7 @@ class Program(NamedTuple):
     batches: int  # number of batches that advance side by side
     shapes: Shapes  # shapes of one lane
     seconds: float  # time of tracing, lowering and compiling
-    xla_seconds: float  # part of it that XLA took; 0 if this process had the program
+    xla_seconds: float  # part of it that was spent waiting for XLA; 0 if this process had the program
     bytes: int  # device memory of all batches on one device
 
 
@@ -123,14 +127,16 @@ def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None
         known: lane of the same job, which is not traced again if its chunk is the same.
     """
     started = time.perf_counter()
-    shapes = known.shapes if known is not None else shapes_of(job)
     mesh = layout.mesh or local_mesh()
-    lanes = layout.lanes or default_lanes(shapes, mesh, tasks)
-    budget = int(np.max(job.budgets(np.arange(job.rows))))
-    chunk = layout.chunk or default_chunk(shapes, lanes, budget)
-    settled = Layout(lanes, chunk, False, mesh)
-    if known is None or known.layout.chunk != chunk:
-        known = _trace(job, shapes, settled)
+    # Scalars take the code for other platforms on a CPU too.
+    with compiled_for(None if layout.scalars and on_cpu(mesh) else platform_of(mesh)):
+        shapes = known.shapes if known is not None else shapes_of(job)
+        lanes = layout.lanes or default_lanes(shapes, mesh, tasks)
+        budget = int(np.max(job.budgets(np.arange(job.rows))))
+        chunk = layout.chunk or default_chunk(shapes, lanes, budget)
+        settled = Layout(lanes, chunk, False, mesh)
+        if known is None or known.layout.chunk != chunk:
+            known = _trace(job, shapes, settled)
     scalars = not on_cpu(mesh) if layout.scalars is None else layout.scalars
     if scalars:
         loop = loop_of(known)
@@ -149,6 +155,7 @@ def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
     with checks.without_traced():
         jaxpr, outputs = make(task, job.key, *inputs)
     refuse_traced(jaxpr.consts)
+    jaxpr = without_dead_code(jaxpr)
     lane = Lane(job, shapes, layout, jaxpr=jaxpr, inputs=inputs, outputs=outputs, name=None)
     traced = identity(jaxpr.jaxpr, lane.constants)
     return lane._replace(name=traced and (identity_of_types((inputs, outputs)), *traced))
@@ -269,8 +276,11 @@ def _advance_lane(job: Job, chunk: int) -> Callable:
             status = jnp.where(status == Status.RUNNING, outcome.status, status)
             return status, outcome.rounds, outcome.state, outcome.memory, curves
 
-        start = jnp.int32(Status.RUNNING), rounds, state, memory, curves
-        status, rounds, state, memory, curves = lax.fori_loop(0, chunks, one_chunk, start)
+        # `vmap` batches the body of a loop until it knows which parts differ between lanes, and then once more. All
+        # differ from the start here, and the function under `jit` is batched once.
+        running = jnp.where(fresh, jnp.int32(Status.RUNNING), jnp.int32(Status.RUNNING))
+        start = running, rounds, state, memory, curves
+        status, rounds, state, memory, curves = lax.fori_loop(0, chunks, jax.jit(one_chunk), start)
         outcome = outcome_of(algorithm, keys, status, rounds, state, memory=memory, curves=curves_of(record, curves))
         report = {"status": outcome.status, "pulls": outcome.pulls, "rounds": outcome.rounds}
         report |= _answer_columns(outcome.answer) | curve_columns(outcome.curves)
@@ -359,15 +369,35 @@ def lower(lane: Lane) -> Lowered:
         jax.tree.map(lambda x, on=sharding: jax.ShapeDtypeStruct(x.shape, x.dtype, sharding=on), shapes)
         for shapes, sharding in zip((*shared, *inputs), shardings, strict=True)
     ]
-    return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
+    with compiled_for(platform_of(mesh)):
+        return jax.jit(sharded, donate_argnums=len(arguments) - 1).lower(*arguments)
+
+
+def begin_compiling(lane: Lane) -> None:
+    """Lets XLA compile the call of one batch while this thread goes on; `compile_lanes` waits for it.
+
+    Errors are left to `compile_lanes`.
+    """
+    with contextlib.suppress(Exception):
+        require_memory(lane.shapes, lane.layout)
+        compiling.begin_compiling(**_program(lane))
+
+
+def _program(lane: Lane) -> dict[str, Any]:
+    """Returns the arguments of `compiled`."""
+    is_cpu = on_cpu(lane.layout.mesh)
+    table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
+    return {
+        "name": ("lanes", lane.layout, identity_of_types(table), lane.name),
+        "lower": partial(lower, lane),
+        "options": ON_CPU if is_cpu else None,
+        "examine": partial(_examine, is_cpu=is_cpu),
+    }
 
 
 def _compile(lane: Lane) -> tuple[Compiled, Callable, Callable[[], Batch]]:
+    program = compiled(**_program(lane))
     mesh = Mesh(lane.layout.mesh.devices.ravel(), (DEVICES,))
-    table = jax.tree.map(lambda x: jax.ShapeDtypeStruct(x.shape, x.dtype), (lane.job.tasks, lane.job.key))
-    name = "lanes", lane.layout, identity_of_types(table), lane.name
-    options = ON_CPU if on_cpu(mesh) else None
-    program = compiled(name, lambda: lower(lane), options=options, examine=partial(_examine, is_cpu=on_cpu(mesh)))
     over_lanes, everywhere = NamedSharding(mesh, PartitionSpec(DEVICES)), NamedSharding(mesh, PartitionSpec())
     inputs = _of_lanes(lane.inputs, lane.layout.all_lanes)
     shared = jax.device_put((lane.data, lane.job.tasks, lane.job.key), everywhere)
