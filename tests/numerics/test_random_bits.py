@@ -5,6 +5,7 @@ import pytest
 from jax.extend.random import threefry_2x32
 
 from jaxbandits.numerics import random_bits
+from jaxbandits.numerics.platforms import compiled_for
 from jaxbandits.numerics.random_bits import bits, fold_in, fold_in_each, uniform, uniform_from_bits, uniform_in_block
 
 
@@ -86,4 +87,6 @@ def test_keys_that_are_folded_once_are_those_of_jax(generator):
         return list(map(jax.random.key_data, fold_in_each(key, numbers)))
 
     for fold in (one_by_one, together, jax.jit(one_by_one), jax.jit(together)):
-        np.testing.assert_array_equal(fold(key), expected)
+        for platform in ("cpu", "gpu", None):
+            with compiled_for(platform):
+                np.testing.assert_array_equal(fold(key), expected)
