@@ -78,9 +78,8 @@ def primitives_of(jaxpr: Jaxpr | ClosedJaxpr) -> set[str]:
     for equation in jaxpr.eqns:
         names.add(equation.primitive.name)
         for value in equation.params.values():
-            for each in value if isinstance(value, (tuple, list)) else (value,):
-                if isinstance(each, (Jaxpr, ClosedJaxpr)):
-                    names |= primitives_of(each)
+            for each in _computations(value):
+                names |= primitives_of(each)
     return names
 
 
@@ -104,7 +103,7 @@ def without_dead_code(computation: ClosedJaxpr) -> ClosedJaxpr:
     def of_jaxpr(jaxpr: Any) -> Any:
         equations = []
         for equation in needed_equations(jaxpr):
-            inner = {name: pruned(value) for name, value in equation.params.items() if _holds_computation(value)}
+            inner = {name: pruned(value) for name, value in equation.params.items() if _computations(value)}
             equations.append(equation.replace(params=equation.params | inner) if inner else equation)
         return jaxpr.replace(eqns=equations)
 
@@ -131,9 +130,10 @@ def is_variable(operand: Any) -> bool:
     return not isinstance(operand, Literal)
 
 
-def _holds_computation(value: Any) -> bool:
+def _computations(value: Any) -> list[Any]:
+    """Returns the computations that a parameter of an equation is, or holds."""
     several = value if isinstance(value, (tuple, list)) else (value,)
-    return any(isinstance(each, (Jaxpr, ClosedJaxpr)) for each in several)
+    return [each for each in several if isinstance(each, (Jaxpr, ClosedJaxpr))]
 
 
 def bind(equation: Any, values: Sequence[Any]) -> list[Any]:
