@@ -9,7 +9,7 @@ import hashlib
 import threading
 import time
 from collections.abc import Callable, Hashable
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
 import jax
@@ -35,7 +35,7 @@ class Compiled(NamedTuple):
 
     call: Any  # the program, for arguments of the shapes and types that it was lowered for
     examined: Any  # result of `examine`
-    seconds: float  # time that this call waited for XLA; 0 if the program was known
+    seconds: float  # time that XLA took, maybe in another thread; 0 in all calls but the first with this name
 
 
 def compiled(
@@ -54,30 +54,22 @@ def compiled(
         options: options of the compiler.
         examine: called once with the compiled program.
     """
-    seconds = 0.0
-
-    def compile_it(lowered: Lowered) -> Future:
-        nonlocal seconds
-        started = time.perf_counter()
-        future: Future = Future()
-        future.set_result(_compile(lowered, options, examine))
-        seconds = time.perf_counter() - started
-        return future
-
     if any(part is None for part in name):
         lowered = lower()
         name = *_text_of(lowered), *name
-        future = remembered(name, lambda: compile_it(lowered))
+        future = remembered(name, lambda: _done(_compile(lowered, options, examine)))
     else:
-        future = remembered(name, lambda: compile_it(lower()))
-    if not future.done():
-        started = time.perf_counter()
-        wait([future])
-        seconds = time.perf_counter() - started
-    if future.exception() is not None:
+        future = remembered(name, lambda: _done(_compile(lower(), options, examine)))
+    try:
+        program = future.result()
+    except Exception:
         forget(name)
-    program, examined = future.result()
-    return Compiled(program, examined, seconds)
+        raise
+    if program.seconds:
+        with _lock:
+            forget(name)
+            remembered(name, lambda: _done(program._replace(seconds=0.0)))
+    return program
 
 
 def begin_compiling(
@@ -92,7 +84,7 @@ def begin_compiling(
     XLA compiles without Python's lock. It cannot be stopped: a process ends once it is done.
     """
 
-    def begin() -> Future:
+    def begin() -> Future[Compiled]:
         lowered = lower()
         thread = ThreadPoolExecutor(1, thread_name_prefix="jaxbandits-xla")
         future = thread.submit(_compile, lowered, options, examine)
@@ -103,8 +95,9 @@ def begin_compiling(
         remembered(name, begin)
 
 
-def _compile(lowered: Lowered, options: dict[str, Any] | None, examine: Callable[[Any], Any]) -> tuple[Any, Any]:
+def _compile(lowered: Lowered, options: dict[str, Any] | None, examine: Callable[[Any], Any]) -> Compiled:
     """Compiles and examines a program, without the options that this version of XLA does not have."""
+    started = time.perf_counter()
     try:
         program = lowered.compile(options)
     except jax.errors.JaxRuntimeError as error:
@@ -112,7 +105,15 @@ def _compile(lowered: Lowered, options: dict[str, Any] | None, examine: Callable
         if known == (options or {}):
             raise
         return _compile(lowered, known, examine)
-    return program, examine(program)
+    seconds = time.perf_counter() - started
+    return Compiled(program, examine(program), seconds)
+
+
+def _done(program: Compiled) -> Future[Compiled]:
+    """Returns a future that has its result."""
+    future: Future[Compiled] = Future()
+    future.set_result(program)
+    return future
 
 
 def call_compiled(function: Callable[[], T]) -> T:

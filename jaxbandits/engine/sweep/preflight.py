@@ -56,7 +56,7 @@ def preflight(job: Job, lane: Lane | None = None) -> float:
         lane: its lane, if it has been traced. The test of a lane that this process knows is not traced again.
 
     Returns:
-        The seconds that this waited for XLA; 0 if the process had the program.
+        The seconds that XLA took; 0 if the process had the program.
 
     Raises:
         ValueError: a parameter is refused (the message names its row); the algorithm and the environment are not

@@ -88,7 +88,7 @@ class Lane(NamedTuple):
     outputs: PyTree  # shapes of the outputs
     name: Identity | None  # all that its programs depend on beside their layout; None if that is not known
     seconds: float = 0.0  # time of tracing, and of the check before the first round
-    xla_seconds: float = 0.0  # part of it that was spent waiting for XLA
+    xla_seconds: float = 0.0  # time that XLA took for that check
 
     @property
     def constants(self) -> list[Any]:
@@ -110,7 +110,7 @@ class Program(NamedTuple):
     batches: int  # number of batches that advance side by side
     shapes: Shapes  # shapes of one lane
     seconds: float  # time of tracing, lowering and compiling
-    xla_seconds: float  # part of it that was spent waiting for XLA; 0 if this process had the program
+    xla_seconds: float  # time that XLA took, also while this process traced and checked; 0 if it had the program
     bytes: int  # device memory of all batches on one device
 
 
@@ -223,7 +223,8 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     say(
         log,
         logging.INFO,
-        "compiled in %.1f s (XLA %.1f s): %d x %d lanes on each of %d devices, chunks of %d rounds, %.1f MB per device",
+        "compiled in %.1f s (XLA took %.1f s): %d x %d lanes on each of %d devices, chunks of %d rounds, "
+        "%.1f MB per device",
         ready.seconds,
         ready.xla_seconds,
         batches,
