@@ -154,16 +154,18 @@ class _Lifted(NamedTuple):
 def _lifted(function: Callable, job: Job) -> _Lifted:
     """Traces a function of (tasks, key, row)."""
     row = jax.ShapeDtypeStruct((), np.int32)
-    jaxpr, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
-    refuse_traced(jaxpr.consts)
+    closed, outputs = jax.make_jaxpr(function, return_shape=True)(job.tasks, job.key, row)
+    refuse_traced(closed.consts)
+    # Copies, because an array of NumPy may be the user's own, who may change it while this is kept.
+    jaxpr, constants = closed.jaxpr, [x if isinstance(x, Array) else jnp.array(x) for x in closed.consts]
     structure = jax.tree.structure(outputs)
 
     def call(constants: list[Array], *arguments: PyTree) -> PyTree:
-        leaves = eval_jaxpr(jaxpr.jaxpr, constants, *jax.tree.leaves(arguments))
+        leaves = eval_jaxpr(jaxpr, constants, *jax.tree.leaves(arguments))
         return jax.tree.unflatten(structure, leaves)
 
-    traced = identity(jaxpr.jaxpr, [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in jaxpr.consts])
-    return _Lifted(call, jaxpr.consts, bool(jaxpr.effects), traced and (structure, *traced))
+    traced = identity(jaxpr, [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in constants])
+    return _Lifted(call, constants, bool(jaxpr.effects), traced and (structure, *traced))
 
 
 def _checked(check: Callable[[Array], None]) -> Callable[[Array], tuple[checkify.Error, None]]:
