@@ -30,6 +30,7 @@ from jaxbandits.engine.store import (
     load_one,
     locked,
     make_folder,
+    read_manifest,
     refuse_rules,
     seal,
     table_of,
@@ -49,8 +50,9 @@ from jaxbandits.engine.sweep.driving import (
     run_into_store,
     warn_of_failures,
 )
-from jaxbandits.engine.sweep.layout import OpenLayout
+from jaxbandits.engine.sweep.layout import OpenLayout, completed
 from jaxbandits.engine.sweep.preflight import preflight
+from jaxbandits.engine.sweep.program import Lane
 from jaxbandits.engine.sweep.progress import Bar, progress_bar
 from jaxbandits.engine.sweep.tasks import LARGEST, Build, Horizon, Job, Metrics, make_job
 
@@ -233,6 +235,7 @@ class Opened(NamedTuple):
     folder: Path
     call: str  # name of the call
     let_others_write: Callable[[], None]  # shares the lock with workers
+    lane: Lane | None = None  # its lane, once it has been traced and checked
 
 
 def _rules(build: Build | Mapping[str, Build]) -> dict[str, Build]:
@@ -338,10 +341,15 @@ def _sweep_into_store(
         total = sum(job.total for job in jobs.values())
         before = {rule: stored(rule) for rule in jobs}
         # All rules are checked before the first round of any.
-        for rule, job in jobs.items():
-            if before[rule] < job.total:
-                with _named(rule):
-                    preflight(job)
+        unfinished = [rule for rule, job in jobs.items() if before[rule] < job.total]
+        for rule in unfinished:
+            with _named(rule):
+                if workers is None:
+                    settled = completed(layout, read_manifest(folders[rule]))
+                    lane = checked_lane(jobs[rule], settled, ahead=rule == unfinished[0])
+                    opened[rule] = opened[rule]._replace(lane=lane)
+                else:
+                    preflight(jobs[rule])
         done = sum(before.values())
         try:
             with progress_bar(total, done=done, show=progress and done < total) as bar:
@@ -378,20 +386,23 @@ def _run_into_stores(
     """Runs what the stores of all rules lack."""
     if workers is not None:
         for rule, job in jobs.items():
-            folder, call, let_others_write = opened[rule]
+            store = opened[rule]
             bar.begin(rule)
-            let_others_write()
-            spread(job, folder, layout, call=call, **workers._asdict(), report=bar.report)
+            store.let_others_write()
+            spread(job, store.folder, layout, call=store.call, **workers._asdict(), report=bar.report)
         return
     rules = list(jobs)
 
     def run(n: int, prepared: Prepared, is_over: Callable[[], bool]) -> None:
-        folder, call, _ = opened[rules[n]]
+        store = opened[rules[n]]
         if prepared.program is not None:
             bar.begin(rules[n])
-        run_into_store(prepared, folder, bar.report, partial(is_called_off, folder, call), is_over)
+        run_into_store(prepared, store.folder, bar.report, partial(is_called_off, store.folder, store.call), is_over)
 
-    prepare_all = [partial(prepare_for_store, job, opened[rule].folder, layout) for rule, job in jobs.items()]
+    prepare_all = [
+        partial(prepare_for_store, job, opened[rule].folder, layout, known=opened[rule].lane)
+        for rule, job in jobs.items()
+    ]
     run_in_turn([partial(_prepared, *pair) for pair in zip(rules, prepare_all, strict=True)], run)
 
 

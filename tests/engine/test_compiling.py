@@ -165,7 +165,8 @@ def test_program_without_an_identity_is_not_begun():
     assert compilations(lambda: begin(name, lambda x: 7 * x))[1] == 0
 
 
-def test_sweep_is_compiled_while_it_is_checked(monkeypatch):
+@pytest.mark.parametrize("is_stored", [False, True])
+def test_sweep_is_compiled_while_it_is_checked(monkeypatch, tmp_path, is_stored):
     begun, counts = [], []
     monkeypatch.setattr(compiling, "begin_compiling", lambda **program: begun.append(program))
     monkeypatch.setattr(driving, "preflight", lambda job, lane: float(counts.append(len(begun)) or 0))
@@ -173,7 +174,8 @@ def test_sweep_is_compiled_while_it_is_checked(monkeypatch):
     def other(limit, key):
         return counter(limit + 3), NOISE
 
-    jaxbandits.sweep({"first": build, "second": other}, LIMITS, key=KEY, **SETTINGS)
+    rules, store = {"first": build, "second": other}, tmp_path / "store" if is_stored else None
+    jaxbandits.sweep(rules, LIMITS, key=KEY, store=store, **SETTINGS)
     assert counts == [1, 1]  # the second rule is compiled while the first one runs
     assert begun[0]["name"][0] == "lanes"
 

@@ -121,11 +121,11 @@ def test_interrupted_sweep_of_rules_keeps_what_is_stored(tmp_path, both, monkeyp
     has_begun = threading.Event()
     prepare, run = driving.prepare_for_store, driving.run_into_store
 
-    def preparing(job, *others):
+    def preparing(job, *others, **more):
         if job.build is later:
             assert has_begun.wait(60)
             raise KeyboardInterrupt
-        return prepare(job, *others)
+        return prepare(job, *others, **more)
 
     def running(prepared, folder, report, called_off, is_over):
         has_begun.set()

@@ -264,7 +264,7 @@ def run_shard(call: Call, shard: Shard, missing: np.ndarray) -> Returned | None:
         else:
             return None
         job = _unpacked(call.payload)
-        run_into_store(prepare_for_store(job, store, call.layout, shard), store, silent, called_off)
+        run_into_store(prepare_for_store(job, store, call.layout, shard=shard), store, silent, called_off)
     return None
 
 

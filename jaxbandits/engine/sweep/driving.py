@@ -147,13 +147,22 @@ def results_of(job: Job, columns: dict[str, np.ndarray], stats: Stats) -> Result
     return Results(with_tasks(columns, number_columns(leaves_of(job.tasks))), stats, root)
 
 
-def prepare_for_store(job: Job, folder: Path, layout: OpenLayout, shard: Shard = Shard(0, 1)) -> Prepared:  # noqa: B008
-    """Compiles the program for the tasks of a shard that the store lacks, if any. The caller must hold the locks.
+def prepare_for_store(
+    job: Job,
+    folder: Path,
+    layout: OpenLayout,
+    *,
+    shard: Shard = Shard(0, 1),  # noqa: B008
+    known: Lane | None = None,
+) -> Prepared:
+    """Compiles the program for the tasks of a shard that the store lacks, if any; its lane may be known.
+
+    The caller must hold the locks.
 
     Raises:
         ValueError: the store holds another sweep.
     """
-    lane: Lane | None = None
+    lane = known
 
     def describe(held: dict[str, Any] | None) -> dict[str, Any]:
         nonlocal lane
