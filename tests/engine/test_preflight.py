@@ -62,7 +62,7 @@ def test_refused_sweep_submits_nothing(tmp_path):
 def test_a_complete_store_is_not_checked_again(tmp_path, monkeypatch):
     jaxbandits.sweep(counting, LIMITS, **SETTINGS, store=tmp_path)
     with monkeypatch.context() as patch:
-        patch.setattr("jaxbandits.engine.sweeping.preflight", refusing)
+        patch.setattr("jaxbandits.engine.sweep.driving.preflight", refusing)
         jaxbandits.sweep(counting, LIMITS, **SETTINGS, store=tmp_path)
         next(tmp_path.glob("part-*.parquet")).unlink()
         with pytest.raises(AssertionError, match="nothing was to be done"):

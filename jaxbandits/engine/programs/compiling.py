@@ -6,9 +6,10 @@ traced to the same operations, and is neither lowered nor compiled again.
 """
 
 import hashlib
+import math
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, NamedTuple, TypeVar
 
@@ -30,12 +31,19 @@ _known: dict[Hashable, Any] = {}  # kept values, in the order of their last use
 _lock = threading.RLock()  # code of the user makes some kept values, and may compile a program itself
 
 
+class Span(NamedTuple):
+    """A span of time, on the clock of `time.perf_counter`."""
+
+    began: float  # seconds
+    ended: float  # seconds
+
+
 class Compiled(NamedTuple):
     """A compiled program."""
 
     call: Any  # the program, for arguments of the shapes and types that it was lowered for
     examined: Any  # result of `examine`
-    seconds: float  # time that XLA took, maybe in another thread; 0 in all calls but the first with this name
+    span: Span | None  # in which XLA compiled it, maybe in another thread; None after the first call with this name
 
 
 def compiled(
@@ -65,10 +73,10 @@ def compiled(
     except Exception:
         forget(name)
         raise
-    if program.seconds:
+    if program.span is not None:
         with _lock:
             forget(name)
-            remembered(name, lambda: _done(program._replace(seconds=0.0)))
+            remembered(name, lambda: _done(program._replace(span=None)))
     return program
 
 
@@ -97,7 +105,7 @@ def begin_compiling(
 
 def _compile(lowered: Lowered, options: dict[str, Any] | None, examine: Callable[[Any], Any]) -> Compiled:
     """Compiles and examines a program, without the options that this version of XLA does not have."""
-    started = time.perf_counter()
+    began = time.perf_counter()
     try:
         program = lowered.compile(options)
     except jax.errors.JaxRuntimeError as error:
@@ -105,8 +113,17 @@ def _compile(lowered: Lowered, options: dict[str, Any] | None, examine: Callable
         if known == (options or {}):
             raise
         return _compile(lowered, known, examine)
-    seconds = time.perf_counter() - started
-    return Compiled(program, examine(program), seconds)
+    span = Span(began, time.perf_counter())
+    return Compiled(program, examine(program), span)
+
+
+def seconds_of(spans: Iterable[Span | None]) -> float:
+    """Returns the length of the union of spans."""
+    seconds, ended = 0.0, -math.inf
+    for span in sorted(span for span in spans if span is not None):
+        seconds += max(span.ended - max(span.began, ended), 0.0)
+        ended = max(ended, span.ended)
+    return seconds
 
 
 def _done(program: Compiled) -> Future[Compiled]:

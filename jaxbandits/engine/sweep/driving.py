@@ -96,11 +96,11 @@ def checked_lane(job: Job, layout: OpenLayout, *, ahead: bool = False) -> Lane:
     started = time.perf_counter()
     if ahead and lane is not None:
         begin_compiling(lane)
-    xla_seconds = preflight(job, lane)
+    check_span = preflight(job, lane)
     if lane is None:
         assert failed is not None
         raise failed
-    return lane._replace(seconds=lane.seconds + time.perf_counter() - started, xla_seconds=xla_seconds)
+    return lane._replace(seconds=lane.seconds + time.perf_counter() - started, check_span=check_span)
 
 
 def prepare(

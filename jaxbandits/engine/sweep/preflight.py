@@ -22,7 +22,7 @@ from jaxbandits import checks
 from jaxbandits.base import Array, Key, PyTree
 from jaxbandits.engine.jaxprs import eval_jaxpr
 from jaxbandits.engine.logs import say
-from jaxbandits.engine.programs.compiling import compiled, remembered
+from jaxbandits.engine.programs.compiling import Span, compiled, remembered
 from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.run.compatibility import require_fit, same_bits
 from jaxbandits.engine.run.gradients import refuse_traced
@@ -41,7 +41,7 @@ ROWS = 4096
 log = logging.getLogger(__name__)
 
 
-def preflight(job: Job, lane: Lane | None = None) -> float:
+def preflight(job: Job, lane: Lane | None = None) -> Span | None:
     """Checks the parameters of all rows, and the promises of `idle` on the values of the first row.
 
     Every row goes through the checks of traced values in `build` and `init` (`jaxbandits.checks`). They run with the
@@ -56,7 +56,7 @@ def preflight(job: Job, lane: Lane | None = None) -> float:
         lane: its lane, if it has been traced. The test of a lane that this process knows is not traced again.
 
     Returns:
-        The seconds that XLA took; 0 if the process had the program.
+        The time in which XLA compiled the test; None if the process had it.
 
     Raises:
         ValueError: a parameter is refused (the message names its row); the algorithm and the environment are not
@@ -98,7 +98,7 @@ def preflight(job: Job, lane: Lane | None = None) -> float:
             f"environment breaks its promise: respond(memory, idle, ..) changed {', '.join(memory)}: an idle action "
             "must change nothing"
         )
-    return known.seconds
+    return known.span
 
 
 def _probe(job: Job, tasks: PyTree, key: Key, row: Array) -> tuple[dict[str, Array], dict[str, Array]]:

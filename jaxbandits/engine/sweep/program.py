@@ -24,7 +24,7 @@ from jaxbandits.checks import show
 from jaxbandits.engine.jaxprs import ClosedJaxpr, eval_jaxpr, without_dead_code
 from jaxbandits.engine.logs import say
 from jaxbandits.engine.programs import compiling
-from jaxbandits.engine.programs.compiling import ON_CPU, Compiled, compiled, remembered
+from jaxbandits.engine.programs.compiling import ON_CPU, Compiled, Span, compiled, remembered, seconds_of
 from jaxbandits.engine.programs.identity import Identity, identity, identity_of_types
 from jaxbandits.engine.results.rules import RULE
 from jaxbandits.engine.results.tables import is_task_column
@@ -88,7 +88,7 @@ class Lane(NamedTuple):
     outputs: PyTree  # shapes of the outputs
     name: Identity | None  # all that its programs depend on beside their layout; None if that is not known
     seconds: float = 0.0  # time of tracing, and of the check before the first round
-    xla_seconds: float = 0.0  # time that XLA took for that check
+    check_span: Span | None = None  # in which XLA compiled that check; None if this process had it
 
     @property
     def constants(self) -> list[Any]:
@@ -110,7 +110,7 @@ class Program(NamedTuple):
     batches: int  # number of batches that advance side by side
     shapes: Shapes  # shapes of one lane
     seconds: float  # time of tracing, lowering and compiling
-    xla_seconds: float  # time that XLA took, also while this process traced and checked; 0 if it had the program
+    xla_seconds: float  # time in which XLA compiled, also during tracing and the check; 0 if this process had it all
     bytes: int  # device memory of all batches on one device
 
 
@@ -217,7 +217,7 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
         batches=batches,
         shapes=shapes,
         seconds=lane.seconds + time.perf_counter() - started,
-        xla_seconds=lane.xla_seconds + program.seconds,
+        xla_seconds=seconds_of([lane.check_span, program.span]),
         bytes=needed,
     )
     say(
