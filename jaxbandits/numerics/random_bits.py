@@ -168,7 +168,7 @@ def folded(key: Key, number: Array, *, is_kept: bool = True) -> Key:
     """
     if not _is_threefry(key):
         return jax.random.fold_in(key, number)
-    return apart(_folded_once, key, number, elsewhere=_folded) if is_kept else _folded_once(key, number)
+    return apart(_folded_once, key, number, elsewhere=_folded_stacked) if is_kept else _folded_once(key, number)
 
 
 def fold_in(key: Key, number: Array | int) -> Key:
@@ -194,15 +194,22 @@ def fold_in_each(key: Key, numbers: Sequence[int]) -> list[Key]:
     return list(apart(_folded_each, key, several, elsewhere=jax.vmap(jax.random.fold_in, in_axes=(None, 0))))
 
 
-def _folded(key: Key, number: Array) -> Key:
-    first, second = _unrolled(key, jnp.zeros((), jnp.uint32), number.astype(jnp.uint32))
-    return jax.random.wrap_key_data(jnp.stack([first, second]), impl="threefry2x32")
+def _folded_stacked(key: Key, number: Array) -> Key:
+    """Stacks both words of the key."""
+    return _key_of(jnp.stack(_folded_words(key, number)))
 
 
 def _folded_once(key: Key, number: Array) -> Key:
     """Selects each word of the key from both: stacked, a CPU would hash for each of them."""
-    first, second = _unrolled(key, jnp.zeros((), jnp.uint32), number.astype(jnp.uint32))
-    return jax.random.wrap_key_data(jnp.where(np.arange(2) == 0, first, second), impl="threefry2x32")
+    return _key_of(jnp.where(np.arange(2) == 0, *_folded_words(key, number)))
+
+
+def _folded_words(key: Key, number: Array) -> tuple[Array, Array]:
+    return _unrolled(key, jnp.zeros((), jnp.uint32), number.astype(jnp.uint32))
+
+
+def _key_of(words: Array) -> Key:
+    return jax.random.wrap_key_data(words, impl="threefry2x32")
 
 
 def _folded_each(key: Key, numbers: Array) -> Key:

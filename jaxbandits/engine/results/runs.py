@@ -46,7 +46,7 @@ class Stats(NamedTuple):
     finished: int = 0  # number of finished runs
     visits: int = 0  # number of host visits to a batch, between two calls
     host_seconds: float = 0.0  # seconds of all visits: collecting runs, refilling lanes; without progress and store
-    xla_seconds: float = 0.0  # time in which XLA compiled, also during tracing and checks; 0 if the process had it all
+    xla_seconds: float = 0.0  # part of `compile_seconds` in which XLA compiled; 0 if the process had all programs
 
     @property
     def advice(self) -> str:

@@ -31,6 +31,7 @@ import numpy as np
 
 from jaxbandits.base import Status
 from jaxbandits.engine.logs import say
+from jaxbandits.engine.programs.compiling import Span
 from jaxbandits.engine.results.rules import RULE
 from jaxbandits.engine.results.runs import Results, Stats, of_tasks, root_numbers
 from jaxbandits.engine.results.tables import leaves_of, number_columns, with_tasks
@@ -93,14 +94,14 @@ def checked_lane(job: Job, layout: OpenLayout, *, ahead: bool = False) -> Lane:
         lane = trace(job, layout, tasks=job.total)
     except Exception as error:  # if the check fails too, its message says more
         failed = error
-    started = time.perf_counter()
+    began = time.perf_counter()
     if ahead and lane is not None:
         begin_compiling(lane)
     check_span = preflight(job, lane)
     if lane is None:
         assert failed is not None
         raise failed
-    return lane._replace(seconds=lane.seconds + time.perf_counter() - started, check_span=check_span)
+    return lane._replace(spans=(*lane.spans, Span(began, time.perf_counter())), check_span=check_span)
 
 
 def prepare(

@@ -87,7 +87,7 @@ class Lane(NamedTuple):
     inputs: tuple[PyTree, ...]  # shapes of the inputs, from `row` on
     outputs: PyTree  # shapes of the outputs
     name: Identity | None  # all that its programs depend on beside their layout; None if that is not known
-    seconds: float = 0.0  # time of tracing, and of the check before the first round
+    spans: tuple[Span, ...] = ()  # in which this thread traced it, and checked the sweep before the first round
     check_span: Span | None = None  # in which XLA compiled that check; None if this process had it
 
     @property
@@ -109,8 +109,8 @@ class Program(NamedTuple):
     layout: Layout
     batches: int  # number of batches that advance side by side
     shapes: Shapes  # shapes of one lane
-    seconds: float  # time of tracing, lowering and compiling
-    xla_seconds: float  # time in which XLA compiled, also during tracing and the check; 0 if this process had it all
+    seconds: float  # time of tracing, checks, lowering and compiling
+    xla_seconds: float  # part of it in which XLA compiled; 0 if this process had all programs
     bytes: int  # device memory of all batches on one device
 
 
@@ -126,7 +126,7 @@ def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None
         tasks: number of runs that the batches share, for the default number of lanes.
         known: lane of the same job, which is not traced again if its chunk is the same.
     """
-    started = time.perf_counter()
+    began = time.perf_counter()
     mesh = layout.mesh or local_mesh()
     # Scalars take the code for other platforms on a CPU too.
     with compiled_for(None if layout.scalars and on_cpu(mesh) else platform_of(mesh)):
@@ -142,7 +142,7 @@ def trace(job: Job, layout: OpenLayout, *, tasks: int, known: Lane | None = None
         loop = loop_of(known)
         scalars = loop is not None and (layout.scalars is not None or qualifies(loop))
     settled = settled._replace(scalars=scalars)
-    return known._replace(layout=settled, seconds=known.seconds + time.perf_counter() - started)
+    return known._replace(layout=settled, spans=(*known.spans, Span(began, time.perf_counter())))
 
 
 def _trace(job: Job, shapes: Shapes, layout: Layout) -> Lane:
@@ -189,7 +189,7 @@ def fingerprint(lane: Lane) -> tuple[str, dict[str, str]]:
 
 def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     """Compiles the call of one batch, for as many batches as `tasks` tasks can fill."""
-    started = time.perf_counter()
+    began = time.perf_counter()
     shapes, mesh = lane.shapes, lane.layout.mesh
     require_memory(shapes, lane.layout)
     with with_memory_advice(shapes, lane.layout):
@@ -210,14 +210,15 @@ def compile_lanes(lane: Lane, *, tasks: int) -> Program:
     if memory is not None and needed > memory:
         # A CPU would not fail: the system would kill the process once the memory is used.
         raise MemoryError(memory_advice(shapes, lane.layout, f"{needed / 1e6:.3g} of {memory / 1e6:.3g} MB"))
+    xla_spans = [lane.check_span, program.span]
     ready = Program(
         call=call,
         fill=fill,
         layout=lane.layout,
         batches=batches,
         shapes=shapes,
-        seconds=lane.seconds + time.perf_counter() - started,
-        xla_seconds=seconds_of([lane.check_span, program.span]),
+        seconds=seconds_of([*lane.spans, Span(began, time.perf_counter()), *xla_spans]),
+        xla_seconds=seconds_of(xla_spans),
         bytes=needed,
     )
     say(
