@@ -27,6 +27,14 @@ def build(limit, key):
     return counter(limit), NOISE
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _new_process():
+    """Hides the programs that tests of other files have compiled in this process, maybe the same ones."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(compiling, "_known", {})
+        yield
+
+
 @pytest.fixture(scope="module")
 def first():
     """Makes the first sweep of the study, which compiles."""
