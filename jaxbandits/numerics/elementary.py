@@ -37,6 +37,8 @@ LOGARITHM = (
     ),
 )
 LOG_2 = (0.693359375, -2.121944400546905827679e-4)  # a few bits, and the rest
+# Bits of floats in float64.
+TINY, ROOT_HALF, ONE, TWO_52, INFINITY = np.array([2.0**-1022, 0.5**0.5, 1, 2.0**52, np.inf]).view(np.int64)
 # exp(x) - 1 = 2 x P(x^2) / (Q(x^2) - x P(x^2)) for x in [-1/2, 1/2].
 EXPONENTIAL = (
     (1.2617719307481059087798e-4, 3.0299440770744196129956e-2, 9.9999999999999999991025e-1),
@@ -52,7 +54,7 @@ EXPONENTIAL = (
 @jax.custom_jvp
 @jax.jit
 def log(x: Array) -> Array:
-    """Computes the natural logarithm, float (...), of positive floats that are not subnormal; NaN of 0, inf and others.
+    """Computes the natural logarithm, float (...), of positive floats; NaN of 0, subnormal numbers, inf and others.
 
     The error is below 1 ulp, or 2e-16 near 1.
 
@@ -204,12 +206,13 @@ def rational(x: Array, coefficients: Coefficients) -> Array:
 def _split(x: Array) -> tuple[Array, Array]:
     """Writes x as 2^exponent (1 + near) with 1 + near in [sqrt(1/2), sqrt(2)); both are float64 (...)."""
     bits = lax.bitcast_convert_type(x, jnp.int64)
-    half = np.float64(0.5).view(np.int64)
-    mantissa = lax.bitcast_convert_type((bits & (2**52 - 1)) | half, x.dtype)  # in [1/2, 1)
-    is_small = mantissa < 0.5**0.5
-    exponent = ((bits >> 52).astype(jnp.int32) - 1022 - is_small.astype(jnp.int32)).astype(x.dtype)
-    near = jnp.where(is_small, 2 * mantissa, mantissa) - 1
-    return exponent, jnp.where((x > 0) & (x < jnp.inf), near, jnp.nan)
+    shifted = bits + (ONE - ROOT_HALF)  # x / sqrt(1/2), whose exponent is the one above
+    near = lax.bitcast_convert_type((shifted & (2**52 - 1)) + ROOT_HALF, x.dtype) - 1
+    # As the last bits of 2^52, an integer is turned into a float by a difference.
+    exponent = lax.bitcast_convert_type(lax.shift_right_logical(shifted, np.int64(52)) | TWO_52, x.dtype)
+    # As unsigned integers less the smallest, bits of 0, subnormal and negative numbers, inf and NaN are too large.
+    is_inside = lax.bitcast_convert_type(bits - TINY, jnp.uint64) < np.uint64(INFINITY - TINY)
+    return exponent - (2.0**52 + 1023), jnp.where(is_inside, near, jnp.nan)
 
 
 def _tail(near: Array, exponent: Array) -> Array:
