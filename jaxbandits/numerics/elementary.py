@@ -37,7 +37,7 @@ LOGARITHM = (
     ),
 )
 LOG_2 = (0.693359375, -2.121944400546905827679e-4)  # a few bits, and the rest
-# Bits of floats in float64.
+# The bits of five numbers in float64, as integers.
 TINY, ROOT_HALF, ONE, TWO_52, INFINITY = np.array([2.0**-1022, 0.5**0.5, 1, 2.0**52, np.inf]).view(np.int64)
 # exp(x) - 1 = 2 x P(x^2) / (Q(x^2) - x P(x^2)) for x in [-1/2, 1/2].
 EXPONENTIAL = (
@@ -206,7 +206,7 @@ def rational(x: Array, coefficients: Coefficients) -> Array:
 def _split(x: Array) -> tuple[Array, Array]:
     """Writes x as 2^exponent (1 + near) with 1 + near in [sqrt(1/2), sqrt(2)); both are float64 (...)."""
     bits = lax.bitcast_convert_type(x, jnp.int64)
-    shifted = bits + (ONE - ROOT_HALF)  # x / sqrt(1/2), whose exponent is the one above
+    shifted = bits + (ONE - ROOT_HALF)  # sqrt(1/2) becomes 1, so this has the exponent of the result
     near = lax.bitcast_convert_type((shifted & (2**52 - 1)) + ROOT_HALF, x.dtype) - 1
     # As the last bits of 2^52, an integer is turned into a float by a difference.
     exponent = lax.bitcast_convert_type(lax.shift_right_logical(shifted, np.int64(52)) | TWO_52, x.dtype)
